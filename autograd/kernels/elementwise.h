@@ -1,0 +1,85 @@
+// Kernels that treat every element alike: functions of one argument,
+// activations with their derivatives, casts. T is float or double unless said
+// otherwise; an output may be the input itself, but must not overlap it in
+// part.
+#ifndef WENGERT_AUTOGRAD_KERNELS_ELEMENTWISE_H_
+#define WENGERT_AUTOGRAD_KERNELS_ELEMENTWISE_H_
+
+#include <cstdint>
+
+namespace wengert::kernels {
+
+enum class Unary {
+  kNeg,
+  kExp,
+  kLog,
+  kTanh,
+  kErf,
+  kErfc,
+  kSqrt,
+  kRsqrt,       // 1 / sqrt(x)
+  kReciprocal,  // 1 / x
+  kSquare,
+  kRelu,  // x where x > 0, else 0; NaN stays NaN
+  kSigmoid,
+};
+
+// y = op(x).
+template <class T>
+void Apply(Unary op, int64_t n, const T* x, T* y);
+
+// y = a x + b, rounded once.
+template <class T>
+void Affine(int64_t n, T a, T b, const T* x, T* y);
+
+// y = x^p as std::pow has it; p = -1, -.5, 0, .5, 1, 2 and 3 are fast.
+template <class T>
+void PowScalar(int64_t n, const T* x, double p, T* y);
+
+// y += x.
+template <class T>
+void Accumulate(int64_t n, const T* x, T* y);
+
+// y = value. T also int32_t, int64_t, bool.
+template <class T>
+void Fill(int64_t n, T value, T* y);
+
+// y = x as static_cast has it (to bool: x != 0; NaN or too large to an integer:
+// the smallest integer). From and To: float, double, int32_t, int64_t, bool.
+// y may be x only when the types are equal.
+template <class From, class To>
+void Convert(int64_t n, const From* x, To* y);
+
+// True when x holds no NaN and no infinity.
+template <class T>
+bool AllFinite(int64_t n, const T* x);
+
+// The activations. Each *Grad gives dx = dy f'(x), or dx += dy f'(x) when
+// `accumulate`; dx may be dy, or (unless it accumulates) x. Left tails keep
+// their relative accuracy; at infinite x the values and slopes are the limits.
+
+// Exact GELU: x/2 erfc(-x / sqrt 2).
+template <class T>
+void Gelu(int64_t n, const T* x, T* y);
+template <class T>
+void GeluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
+
+// The tanh form: x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3).
+template <class T>
+void GeluTanh(int64_t n, const T* x, T* y);
+template <class T>
+void GeluTanhGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
+
+// SiLU (swish): x sigmoid(x).
+template <class T>
+void Silu(int64_t n, const T* x, T* y);
+template <class T>
+void SiluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
+
+// dy where x > 0, else 0 (whatever dy is).
+template <class T>
+void ReluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
+
+}  // namespace wengert::kernels
+
+#endif  // WENGERT_AUTOGRAD_KERNELS_ELEMENTWISE_H_
