@@ -1,0 +1,315 @@
+#include "autograd/kernels/elementwise.h"
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "absl/base/attributes.h"
+#include "autograd/kernels/loop.h"
+#include "autograd/kernels/vecmath.h"
+#include "autograd/parallel.h"
+
+namespace wengert::kernels {
+namespace {
+
+// body(i) for every i < n, in any order; it is inlined into one vector loop.
+template <class Body>
+void ForEach(int64_t n, Body body) {
+  ParallelFor(n, kGrain, [body](int64_t begin, int64_t end) {
+    WENGERT_INDEPENDENT
+    for (int64_t i = begin; i < end; ++i) body(i);
+  });
+}
+
+template <class T, class F>
+void Map(int64_t n, const T* x, T* y, F f) {
+  ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] = f(x[i]); });
+}
+
+// dx = dy f'(x), or dx += dy f'(x).
+template <class T, class F>
+void MapGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx,
+             F slope) {
+  if (accumulate) {
+    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      dx[i] = Fma(dy[i], slope(x[i]), dx[i]);
+    });
+  } else {
+    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      dx[i] = dy[i] * slope(x[i]);
+    });
+  }
+}
+
+// x sigma(v) where v has the sign of x: SiLU has v = x. `near` is x, or where
+// that is very negative a number so far out that the product is 0.
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T TimesSigmoid(T x, T near, T v) {
+  const auto [m, s] = ExpParts(-std::fabs(v));
+  return Select(x < 0, (near * m) * s, x) / (1 + m * s);
+}
+
+// sigma(v) (1 + w (1 - sigma(v))): the derivative of x sigma(v), w = x dv/dx.
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T TimesSigmoidSlope(T v, T w) {
+  const auto [m, s] = ExpParts(-std::fabs(v));
+  const T inverse = 1 / (1 + m * s);
+  const bool left = v < 0;
+  const T rest = Select<T>(left, 1, m * s) * inverse;  // 1 - sigma(v)
+  return Select<T>(left, m, 1) * inverse * Fma(w, rest, T{1}) *
+         Select<T>(left, s, 1);
+}
+
+// At this distance from 0 SiLU and its slope have reached their limits.
+template <class T>
+inline constexpr T kSiluFar = std::is_same_v<T, float> ? 150 : 800;
+template <class T>
+inline constexpr T kGeluTanhFar = std::is_same_v<T, float> ? 13 : 25;
+template <class T>
+inline constexpr T kGeluFar = std::is_same_v<T, float> ? 16 : 40;
+
+// 2u = x (kTwoU1 + kTwoU3 x^2) in the tanh form of GELU.
+inline constexpr double kTwoU1 = 1.5957691216057308;  // 2 sqrt(2 / pi)
+inline constexpr double kTwoU3 = 0.071354816272600250;
+
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T GeluTanhOne(T x) {
+  const T near = ClampMagnitude(x, kGeluTanhFar<T>);
+  const T v = near * Fma<T>(near * near, kTwoU3, kTwoU1);
+  return TimesSigmoid(x, near, v);
+}
+
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T GeluTanhSlope(T x) {
+  const T near = ClampMagnitude(x, kGeluTanhFar<T>);
+  const T v = near * Fma<T>(near * near, kTwoU3, kTwoU1);
+  const T w = near * Fma<T>(near * near, 3 * kTwoU3, kTwoU1);
+  return TimesSigmoidSlope(v, w);
+}
+
+// The standard normal distribution at a >= 0: the mass above a is tail * s and
+// the density density * s, s a power of two.
+template <class T>
+struct Normal {
+  T tail, density, s;
+};
+
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Normal<float> NormalAt(float a) {
+  const auto [m, s] = ExpOfSquare(0.5f, a);
+  return {0.5f * Erfcx(a * 0.707106781f) * m, 0.398942280f * m, s};
+}
+
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Normal<double> NormalAt(double a) {
+  return {0.5 * std::erfc(a * 0.70710678118654752),
+          0.39894228040143268 * std::exp(-0.5 * a * a), 1.0};
+}
+
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T GeluOne(T x) {
+  const T a = std::fabs(ClampMagnitude(x, kGeluFar<T>));
+  const auto [tail, density, s] = NormalAt(a);
+  return Select(x < 0, -(a * tail) * s, x * (1 - tail * s));
+}
+
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T GeluSlope(T x) {
+  const T a = std::fabs(ClampMagnitude(x, kGeluFar<T>));
+  const auto [tail, density, s] = NormalAt(a);
+  const T left = Fma(-a, density, tail) * s;  // the slope at -a
+  return Select(x < 0, left, 1 - left);
+}
+
+template <class To, class From>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline To ConvertOne(From x) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> &&
+                !std::is_same_v<To, bool>) {
+    // Out of range, the cast itself is undefined.
+    constexpr From kMin = static_cast<From>(std::numeric_limits<To>::min());
+    return static_cast<To>(Select(x >= kMin && x < -kMin, x, kMin));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void Apply(Unary op, int64_t n, const T* x, T* y) {
+  switch (op) {
+    case Unary::kNeg:
+      return Map(n, x, y, [](T v) { return -v; });
+    case Unary::kExp:
+      return Map(n, x, y, [](T v) { return Exp(v); });
+    case Unary::kLog:
+      return Map(n, x, y, [](T v) { return Log(v); });
+    case Unary::kTanh:
+      return Map(n, x, y, [](T v) { return Tanh(v); });
+    case Unary::kErf:
+      return Map(n, x, y, [](T v) { return Erf(v); });
+    case Unary::kErfc:
+      return Map(n, x, y, [](T v) { return Erfc(v); });
+    case Unary::kSqrt:
+      return Map(n, x, y, [](T v) { return std::sqrt(v); });
+    case Unary::kRsqrt:
+      return Map(n, x, y, [](T v) { return 1 / std::sqrt(v); });
+    case Unary::kReciprocal:
+      return Map(n, x, y, [](T v) { return 1 / v; });
+    case Unary::kSquare:
+      return Map(n, x, y, [](T v) { return v * v; });
+    case Unary::kRelu:
+      return Map(n, x, y, [](T v) { return Select<T>(v <= 0, 0, v); });
+    case Unary::kSigmoid:
+      return Map(n, x, y, [](T v) { return Sigmoid(v); });
+  }
+}
+
+template <class T>
+void Affine(int64_t n, T a, T b, const T* x, T* y) {
+  Map(n, x, y, [a, b](T v) { return Fma(a, v, b); });
+}
+
+template <class T>
+void PowScalar(int64_t n, const T* x, double p, T* y) {
+  if (p == 0) return Fill<T>(n, 1, y);
+  if (p == 1) return Map(n, x, y, [](T v) { return v; });
+  if (p == 2) return Apply(Unary::kSquare, n, x, y);
+  if (p == 3) return Map(n, x, y, [](T v) { return v * v * v; });
+  if (p == -1) return Apply(Unary::kReciprocal, n, x, y);
+  if (p == 0.5) return Apply(Unary::kSqrt, n, x, y);
+  if (p == -0.5) return Apply(Unary::kRsqrt, n, x, y);
+  Map(n, x, y, [p](T v) { return static_cast<T>(std::pow(double{v}, p)); });
+}
+
+template <class T>
+void Accumulate(int64_t n, const T* x, T* y) {
+  ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] += x[i]; });
+}
+
+template <class T>
+void Fill(int64_t n, T value, T* y) {
+  ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] = value; });
+}
+
+template <class From, class To>
+void Convert(int64_t n, const From* x, To* y) {
+  ForEach(n, [=](int64_t i)
+                 ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] = ConvertOne<To>(x[i]); });
+}
+
+template <class T>
+bool AllFinite(int64_t n, const T* x) {
+  std::atomic<bool> all = true;
+  ParallelFor(n, kGrain, [x, &all](int64_t begin, int64_t end) {
+    int bad = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      bad |= !(std::fabs(x[i]) <= std::numeric_limits<T>::max());
+    }
+    if (bad) all.store(false, std::memory_order_relaxed);
+  });
+  return all;
+}
+
+template <class T>
+void Gelu(int64_t n, const T* x, T* y) {
+  Map(n, x, y, [](T v) { return GeluOne(v); });
+}
+template <class T>
+void GeluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
+  MapGrad(n, x, dy, accumulate, dx, [](T v) { return GeluSlope(v); });
+}
+
+template <class T>
+void GeluTanh(int64_t n, const T* x, T* y) {
+  Map(n, x, y, [](T v) { return GeluTanhOne(v); });
+}
+template <class T>
+void GeluTanhGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
+  MapGrad(n, x, dy, accumulate, dx, [](T v) { return GeluTanhSlope(v); });
+}
+
+template <class T>
+void Silu(int64_t n, const T* x, T* y) {
+  Map(n, x, y,
+      [](T v) { return TimesSigmoid(v, ClampMagnitude(v, kSiluFar<T>), v); });
+}
+template <class T>
+void SiluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
+  MapGrad(n, x, dy, accumulate, dx, [](T v) {
+    return TimesSigmoidSlope(v, ClampMagnitude(v, kSiluFar<T>));
+  });
+}
+
+template <class T>
+void ReluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
+  if (accumulate) {
+    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      dx[i] += Select<T>(x[i] > 0, dy[i], 0);
+    });
+  } else {
+    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      dx[i] = Select<T>(x[i] > 0, dy[i], 0);
+    });
+  }
+}
+
+template void Apply(Unary, int64_t, const float*, float*);
+template void Affine(int64_t, float, float, const float*, float*);
+template void PowScalar(int64_t, const float*, double, float*);
+template void Accumulate(int64_t, const float*, float*);
+template bool AllFinite(int64_t, const float*);
+template void Gelu(int64_t, const float*, float*);
+template void GeluGrad(int64_t, const float*, const float*, bool, float*);
+template void GeluTanh(int64_t, const float*, float*);
+template void GeluTanhGrad(int64_t, const float*, const float*, bool, float*);
+template void Silu(int64_t, const float*, float*);
+template void SiluGrad(int64_t, const float*, const float*, bool, float*);
+template void ReluGrad(int64_t, const float*, const float*, bool, float*);
+
+template void Apply(Unary, int64_t, const double*, double*);
+template void Affine(int64_t, double, double, const double*, double*);
+template void PowScalar(int64_t, const double*, double, double*);
+template void Accumulate(int64_t, const double*, double*);
+template bool AllFinite(int64_t, const double*);
+template void Gelu(int64_t, const double*, double*);
+template void GeluGrad(int64_t, const double*, const double*, bool, double*);
+template void GeluTanh(int64_t, const double*, double*);
+template void GeluTanhGrad(int64_t, const double*, const double*, bool,
+                           double*);
+template void Silu(int64_t, const double*, double*);
+template void SiluGrad(int64_t, const double*, const double*, bool, double*);
+template void ReluGrad(int64_t, const double*, const double*, bool, double*);
+
+template void Fill(int64_t, float, float*);
+template void Fill(int64_t, double, double*);
+template void Fill(int64_t, int32_t, int32_t*);
+template void Fill(int64_t, int64_t, int64_t*);
+template void Fill(int64_t, bool, bool*);
+
+template void Convert(int64_t, const float*, float*);
+template void Convert(int64_t, const float*, double*);
+template void Convert(int64_t, const float*, int32_t*);
+template void Convert(int64_t, const float*, int64_t*);
+template void Convert(int64_t, const float*, bool*);
+template void Convert(int64_t, const double*, float*);
+template void Convert(int64_t, const double*, double*);
+template void Convert(int64_t, const double*, int32_t*);
+template void Convert(int64_t, const double*, int64_t*);
+template void Convert(int64_t, const double*, bool*);
+template void Convert(int64_t, const int32_t*, float*);
+template void Convert(int64_t, const int32_t*, double*);
+template void Convert(int64_t, const int32_t*, int32_t*);
+template void Convert(int64_t, const int32_t*, int64_t*);
+template void Convert(int64_t, const int32_t*, bool*);
+template void Convert(int64_t, const int64_t*, float*);
+template void Convert(int64_t, const int64_t*, double*);
+template void Convert(int64_t, const int64_t*, int32_t*);
+template void Convert(int64_t, const int64_t*, int64_t*);
+template void Convert(int64_t, const int64_t*, bool*);
+template void Convert(int64_t, const bool*, float*);
+template void Convert(int64_t, const bool*, double*);
+template void Convert(int64_t, const bool*, int32_t*);
+template void Convert(int64_t, const bool*, int64_t*);
+template void Convert(int64_t, const bool*, bool*);
+
+}  // namespace wengert::kernels
