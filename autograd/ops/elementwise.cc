@@ -1,0 +1,196 @@
+// Functions of one argument. The first are primitives; the activations are
+// fused, each with its composition.
+#include "autograd/kernels/elementwise.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "autograd/ops.h"
+#include "autograd/ops/op_util.h"
+
+namespace wengert {
+namespace {
+
+using kernels::Unary;
+
+constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
+
+Tensor Mapped(const char* op, Unary kind, const Tensor& x) {
+  const DType dtype = CheckFloats(op, {x});
+  Tensor y = Tensor::Empty(x.shape(), dtype);
+  WithFloat(dtype, [&](auto t) {
+    using T = decltype(t);
+    kernels::Apply(kind, x.size(), x.data<T>(), Out<T>(y));
+  });
+  return y;
+}
+
+// A fused activation: value f, gradient kernel df, composition.
+template <class F, class DF>
+Tensor Activation(const char* op, const Tensor& x, F f, DF df,
+                  Tensor (*composed)(const Tensor&)) {
+  const DType dtype = CheckFloats(op, {x});
+  Tensor y = Tensor::Empty(x.shape(), dtype);
+  WithFloat(dtype, [&](auto t) {
+    using T = decltype(t);
+    f(x.size(), x.data<T>(), Out<T>(y));
+  });
+  Record(
+      op, y, {x}, Save(x),
+      [df](GradientSink& g, const Tensor& x) {
+        WithFloat(x.dtype(), [&](auto t) {
+          using T = decltype(t);
+          auto dx = g.Into<T>(0);
+          df(x.size(), x.data<T>(), g.dy().data<T>(), dx.accumulate, dx.data);
+        });
+      },
+      [composed](const Tensor& x) { return composed(x); });
+  return y;
+}
+
+}  // namespace
+
+// y = e^x: dx = dy y
+Tensor Exp(const Tensor& x) {
+  Tensor y = Mapped("Exp", Unary::kExp, x);
+  Record("Exp", y, {x}, Save(y),
+         [](GradientSink& g, const Tensor& y) { g.Add(0, g.dy() * y); });
+  return y;
+}
+
+// y = ln x: dx = dy / x
+Tensor Log(const Tensor& x) {
+  Tensor y = Mapped("Log", Unary::kLog, x);
+  Record("Log", y, {x}, Save(x),
+         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() / x); });
+  return y;
+}
+
+// y = tanh x: dx = dy (1 - y²)
+Tensor Tanh(const Tensor& x) {
+  Tensor y = Mapped("Tanh", Unary::kTanh, x);
+  Record("Tanh", y, {x}, Save(y), [](GradientSink& g, const Tensor& y) {
+    g.Add(0, g.dy() * (1 - Square(y)));
+  });
+  return y;
+}
+
+// y = 1 / (1 + e^-x): dx = dy y (1 - y), where 1 - y is taken as sigmoid(-x),
+// which loses nothing in the right tail
+Tensor Sigmoid(const Tensor& x) {
+  Tensor y = Mapped("Sigmoid", Unary::kSigmoid, x);
+  Record("Sigmoid", y, {x}, Save(x, y),
+         [](GradientSink& g, const Tensor& x, const Tensor& y) {
+           g.Add(0, g.dy() * y * Sigmoid(-x));
+         });
+  return y;
+}
+
+// y = erf x: dx = dy 2/sqrt(pi) e^(-x²)
+Tensor Erf(const Tensor& x) {
+  Tensor y = Mapped("Erf", Unary::kErf, x);
+  Record("Erf", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
+    g.Add(0, g.dy() * (kTwoOverSqrtPi * Exp(-Square(x))));
+  });
+  return y;
+}
+
+// y = 1 - erf x, accurate where it is small: dx = -dy 2/sqrt(pi) e^(-x²)
+Tensor Erfc(const Tensor& x) {
+  Tensor y = Mapped("Erfc", Unary::kErfc, x);
+  Record("Erfc", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
+    g.Add(0, g.dy() * (-kTwoOverSqrtPi * Exp(-Square(x))));
+  });
+  return y;
+}
+
+// y = x²: dx = 2 dy x
+Tensor Square(const Tensor& x) {
+  Tensor y = Mapped("Square", Unary::kSquare, x);
+  Record("Square", y, {x}, Save(x),
+         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() * (2 * x)); });
+  return y;
+}
+
+// y = sqrt x: dx = dy / (2 y)
+Tensor Sqrt(const Tensor& x) {
+  Tensor y = Mapped("Sqrt", Unary::kSqrt, x);
+  Record("Sqrt", y, {x}, Save(y),
+         [](GradientSink& g, const Tensor& y) { g.Add(0, g.dy() / (2 * y)); });
+  return y;
+}
+
+// y = 1 / sqrt x: dx = -dy y³ / 2
+Tensor Rsqrt(const Tensor& x) {
+  Tensor y = Mapped("Rsqrt", Unary::kRsqrt, x);
+  Record("Rsqrt", y, {x}, Save(y), [](GradientSink& g, const Tensor& y) {
+    g.Add(0, g.dy() * (-0.5 * Pow(y, 3)));
+  });
+  return y;
+}
+
+// y = max(0, x): dx = dy where x > 0
+Tensor Relu(const Tensor& x) {
+  Tensor y = Mapped("Relu", Unary::kRelu, x);
+  Record("Relu", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
+    const Tensor zero = Tensor::Scalar(0, x.dtype());
+    g.Add(0, Where(Greater(x, zero), g.dy(), zero));
+  });
+  return y;
+}
+
+// y = x/2 erfc(-x / sqrt 2): dx = dy (y/x + x e^(-x²/2) / sqrt(2 pi))
+Tensor Gelu(const Tensor& x) {
+  return Activation(
+      "Gelu", x, [](auto... a) { kernels::Gelu(a...); },
+      [](auto... a) { kernels::GeluGrad(a...); }, &GeluComposed);
+}
+
+Tensor GeluComposed(const Tensor& x) {
+  return x * Affine(Erfc(x * -std::numbers::sqrt2 / 2), 0.5, 0);
+}
+
+// y = x s, s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x³):
+// dx = dy s (1 + 2x (1 - s) du/dx)
+Tensor GeluTanh(const Tensor& x) {
+  return Activation(
+      "GeluTanh", x, [](auto... a) { kernels::GeluTanh(a...); },
+      [](auto... a) { kernels::GeluTanhGrad(a...); }, &GeluTanhComposed);
+}
+
+Tensor GeluTanhComposed(const Tensor& x) {
+  // Beyond 30 the sigmoid is 0 or 1 in double too, and x³ would overflow.
+  const Tensor low = Tensor::Scalar(-30, x.dtype());
+  const Tensor high = Tensor::Scalar(30, x.dtype());
+  const Tensor c = Maximum(low, Minimum(high, x));
+  const double k = 2 * std::sqrt(2 / std::numbers::pi);
+  return x * Sigmoid(k * c * Affine(Square(c), 0.044715, 1));
+}
+
+// y = x s, s = sigmoid(x): dx = dy s (1 + x (1 - s))
+Tensor Silu(const Tensor& x) {
+  return Activation(
+      "Silu", x, [](auto... a) { kernels::Silu(a...); },
+      [](auto... a) { kernels::SiluGrad(a...); }, &SiluComposed);
+}
+
+Tensor SiluComposed(const Tensor& x) { return x * Sigmoid(x); }
+
+// y = x in another dtype: dx = dy converted back
+Tensor Tensor::To(DType dtype) const {
+  if (dtype == this->dtype()) return *this;
+  Tensor y = Empty(shape(), dtype);
+  WithAny(this->dtype(), [&](auto from) {
+    using From = decltype(from);
+    WithAny(dtype, [&](auto to) {
+      using To = decltype(to);
+      kernels::Convert<From, To>(size(), data<From>(), Out<To>(y));
+    });
+  });
+  Record("To", y, {*this}, Save(), [back = this->dtype()](GradientSink& g) {
+    g.Add(0, g.dy().To(back));
+  });
+  return y;
+}
+
+}  // namespace wengert

@@ -1,0 +1,71 @@
+// What operations share: checks that name the operation and the shapes, and
+// the step from a dtype to a C++ type.
+#ifndef WENGERT_AUTOGRAD_OPS_OP_UTIL_H_
+#define WENGERT_AUTOGRAD_OPS_OP_UTIL_H_
+
+#include <initializer_list>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "autograd/error.h"
+#include "autograd/tensor.h"
+
+namespace wengert {
+
+template <class... Parts>
+[[noreturn]] void Throw(const char* op, const Parts&... parts) {
+  throw Error(absl::StrCat(op, ": ", parts...));
+}
+
+// Throws unless all defined operands are floats of one dtype, which it returns.
+inline DType CheckFloats(
+    const char* op,
+    std::initializer_list<std::reference_wrapper<const Tensor>> operands) {
+  std::string all;
+  for (const Tensor& x : operands) {
+    if (x.defined())
+      absl::StrAppend(&all, all.empty() ? "" : ", ", Describe(x));
+  }
+  const Tensor& first = *operands.begin();
+  if (!first.defined()) Throw(op, "the first operand is not defined");
+  for (const Tensor& x : operands) {
+    if (!x.defined()) continue;
+    if (!IsFloat(x.dtype()) || x.dtype() != first.dtype()) {
+      Throw(op, "got ", all, "; wanted float32 or float64, all of one dtype");
+    }
+  }
+  return first.dtype();
+}
+
+// f(float{}) or f(double{}).
+template <class F>
+decltype(auto) WithFloat(DType dtype, F f) {
+  return dtype == DType::kFloat32 ? f(float{}) : f(double{});
+}
+
+// f(T{}) with the C++ type of any dtype.
+template <class F>
+decltype(auto) WithAny(DType dtype, F f) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return f(float{});
+    case DType::kFloat64:
+      return f(double{});
+    case DType::kInt32:
+      return f(int32_t{});
+    case DType::kInt64:
+      return f(int64_t{});
+    default:
+      return f(bool{});
+  }
+}
+
+// For an operation that fills the fresh array it returns.
+template <class T>
+T* Out(Tensor& y) {
+  return static_cast<T*>(y.impl()->data);
+}
+
+}  // namespace wengert
+
+#endif  // WENGERT_AUTOGRAD_OPS_OP_UTIL_H_
