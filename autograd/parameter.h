@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "autograd/tensor.h"
 
@@ -29,6 +30,30 @@ class ParameterOwner {
 
  private:
   std::atomic<int> refs_{1};
+};
+
+// A counted handle on an owner.
+class OwnerHandle {
+ public:
+  OwnerHandle() = default;
+  // Takes over the reference that `owner` was made with.
+  explicit OwnerHandle(ParameterOwner* owner) : owner_(owner) {}
+  OwnerHandle(const OwnerHandle& o) : owner_(o.owner_) {
+    if (owner_) owner_->Ref();
+  }
+  OwnerHandle(OwnerHandle&& o) noexcept
+      : owner_(std::exchange(o.owner_, nullptr)) {}
+  OwnerHandle& operator=(OwnerHandle o) noexcept {
+    std::swap(owner_, o.owner_);
+    return *this;
+  }
+  ~OwnerHandle() {
+    if (owner_) owner_->Unref();
+  }
+  ParameterOwner* get() const { return owner_; }
+
+ private:
+  ParameterOwner* owner_ = nullptr;
 };
 
 struct Parameter {
