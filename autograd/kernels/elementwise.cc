@@ -193,8 +193,12 @@ void Fill(int64_t n, T value, T* y) {
 
 template <class From, class To>
 void Convert(int64_t n, const From* x, To* y) {
-  ForEach(n, [=](int64_t i)
-                 ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] = ConvertOne<To>(x[i]); });
+  // Loads of bytes become vectors where loads of bools do not.
+  using Loaded = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
+  const Loaded* loaded = reinterpret_cast<const Loaded*>(x);
+  ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+    y[i] = ConvertOne<To>(loaded[i]);
+  });
 }
 
 template <class T>
