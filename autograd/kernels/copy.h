@@ -32,8 +32,9 @@ template <class T, class I>
 void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
                 T* y);
 
-// dtable[ids[i], :] += dy[i, :] in order of i, for each i whose id is not
-// `skip` (-1: none is skipped); dtable [n_rows, width]. T: float, double.
+// dtable[ids[i], :] += dy[i, :] for each i whose id is not `skip` (-1: none is
+// skipped), in an order set by the ids; dtable [n_rows, width]. T: float,
+// double.
 template <class T, class I>
 void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
                     int64_t skip, const T* dy, T* dtable);

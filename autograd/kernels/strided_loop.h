@@ -38,6 +38,16 @@ class StridedLoop {
   int64_t stride(int k) const { return Stride(1, k); }
   int64_t row_stride(int k) const { return Stride(2, k); }
 
+  // Where the operands are at element i of the result.
+  Offsets At(int64_t i) const {
+    Offsets offsets{};
+    for (int d = static_cast<int>(dims_.size()) - 1; d >= 0; --d) {
+      Move(d, i % dims_[d].size, offsets);
+      i /= dims_[d].size;
+    }
+    return offsets;
+  }
+
   // Covers elements [begin, end) of the result by blocks: block(at, rows, n,
   // offsets) is to do `rows` rows of n elements, which the result holds one
   // after another from `at` on, and operand k from offsets[k] on.

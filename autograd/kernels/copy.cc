@@ -1,0 +1,237 @@
+#include "autograd/kernels/copy.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "autograd/kernels/blocked_sum.h"
+#include "autograd/kernels/loop.h"
+#include "autograd/kernels/scratch.h"
+#include "autograd/kernels/strided_loop.h"
+#include "autograd/parallel.h"
+
+namespace wengert::kernels {
+namespace {
+
+// The offsets of a loop over two operands.
+enum { kX, kY };
+
+// y (=|+=) x for n elements.
+template <class T>
+void CopyRow(int64_t n, const T* x, int64_t x_stride, bool accumulate, T* y,
+             int64_t y_stride) {
+  const bool contiguous = x_stride == 1 && y_stride == 1;
+  if (contiguous && !accumulate && n > 16) {
+    std::copy_n(x, n, y);
+  } else if (contiguous && !accumulate) {  // a call would take longer
+    WENGERT_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+  } else if (contiguous) {
+    WENGERT_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(y[i] + x[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i, x += x_stride, y += y_stride) {
+      *y = accumulate ? static_cast<T>(*y + *x) : *x;
+    }
+  }
+}
+
+// y (=|+=) x in the loop's order, which y need not be stored in.
+template <class T>
+void CopyLoop(const StridedLoop<2>& loop, const T* x, bool accumulate, T* y) {
+  ParallelFor(loop.size(), kGrain, [&](int64_t begin, int64_t end) {
+    loop.ForEachBlock(
+        begin, end, [&](int64_t, int64_t rows, int64_t n, auto offsets) {
+          for (int64_t r = 0; r < rows; ++r) {
+            CopyRow(n, x + offsets[kX] + r * loop.row_stride(kX),
+                    loop.stride(kX), accumulate,
+                    y + offsets[kY] + r * loop.row_stride(kY), loop.stride(kY));
+          }
+        });
+  });
+}
+
+constexpr int64_t kTile = 32;
+
+// y[j, i] (=|+=) x[i, j] for a tile. It goes through a buffer, since rows that
+// are a power of two apart fight for the same lines of the cache.
+template <class T>
+void TransposeTile(int64_t rows, int64_t columns, const T* x, int64_t x_stride,
+                   bool accumulate, T* y, int64_t y_stride) {
+  T tile[kTile][kTile + 1];
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) tile[j][i] = x[i * x_stride + j];
+  }
+  for (int64_t j = 0; j < columns; ++j) {
+    CopyRow(rows, tile[j], 1, accumulate, y + j * y_stride, 1);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void Permute(Dims dims, absl::Span<const int> perm, const T* x, bool accumulate,
+             T* y) {
+  if (NumElements(dims) == 0) return;
+  const int rank = static_cast<int>(dims.size());
+  absl::InlinedVector<int64_t, 6> x_strides(rank);
+  int64_t x_stride = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    x_strides[d] = x_stride;
+    x_stride *= dims[d];
+  }
+  // The dimensions of x that change fastest in y (i) and in x (j).
+  int i = rank - 1, j = rank - 1;
+  while (i > 0 && dims[perm[i]] == 1) --i;
+  while (j > 0 && dims[j] == 1) --j;
+  if (rank > 0) i = perm[i];
+
+  StridedLoop<2> loop;  // over all dimensions, or all but i and j
+  int64_t j_y_stride = 0;
+  int64_t y_stride = NumElements(dims);
+  for (int d : perm) {
+    y_stride /= dims[d];
+    if (d == j) j_y_stride = y_stride;
+    if (i == j || (d != i && d != j)) {
+      loop.Add(dims[d], {x_strides[d], y_stride});
+    }
+  }
+  if (i == j) return CopyLoop(loop, x, accumulate, y);
+
+  const int64_t i_tiles = (dims[i] + kTile - 1) / kTile;
+  const int64_t j_tiles = (dims[j] + kTile - 1) / kTile;
+  const int64_t work = std::min(dims[i], kTile) * std::min(dims[j], kTile);
+  const int64_t grain = std::max<int64_t>(1, kGrain / work);
+  ParallelFor(
+      loop.size() * i_tiles * j_tiles, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          const auto offsets = loop.At(task / (i_tiles * j_tiles));
+          const int64_t i0 = task % i_tiles * kTile;
+          const int64_t j0 = task / i_tiles % j_tiles * kTile;
+          TransposeTile(
+              std::min(kTile, dims[i] - i0), std::min(kTile, dims[j] - j0),
+              x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
+              accumulate, y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
+        }
+      });
+}
+
+template <class T>
+void CopyBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
+                int64_t y_stride, bool accumulate) {
+  StridedLoop<2> loop;
+  loop.Add(outer, {x_stride, y_stride});
+  loop.Add(n, {1, 1});
+  CopyLoop(loop, x, accumulate, y);
+}
+
+template <class T, class I>
+void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
+                T* y) {
+  const int64_t grain =
+      std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width));
+  ParallelFor(n_ids, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      std::copy_n(table + ids[i] * width, width, y + i * width);
+    }
+  });
+}
+
+template <class T, class I>
+void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
+                    int64_t skip, const T* dy, T* dtable) {
+  if (n_ids == 0 || width == 0) return;
+  // Sort the positions by id; each row of the table is then a sum of rows.
+  // starts[id] is where the positions of `id` start, and when they are filled
+  // in, where they end.
+  const Scratch<int64_t> starts_memory(n_rows + 1), positions_memory(n_ids),
+      present_memory(n_ids);
+  int64_t* starts = starts_memory.data();
+  int64_t* positions = positions_memory.data();
+  int64_t* present = present_memory.data();  // the ids that occur
+  std::fill_n(starts, n_rows + 1, 0);
+  for (int64_t i = 0; i < n_ids; ++i) {
+    if (ids[i] != skip) ++starts[ids[i] + 1];
+  }
+  int64_t n_present = 0;
+  for (int64_t row = 0; row < n_rows; ++row) {
+    if (starts[row + 1] > 0) present[n_present++] = row;
+    starts[row + 1] += starts[row];
+  }
+  for (int64_t i = 0; i < n_ids; ++i) {
+    if (ids[i] != skip) positions[starts[ids[i]]++] = i;
+  }
+
+  const int64_t tiles = (width + kSumColumns - 1) / kSumColumns;
+  const int64_t tasks = n_present * tiles;
+  const int64_t work = n_ids * width / std::max<int64_t>(1, tasks) + 1;
+  const int64_t grain = std::max<int64_t>(1, kGrain / work);
+  ParallelFor(tasks, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = present[task / tiles];
+      const int64_t column = task % tiles * kSumColumns;
+      const int64_t columns = std::min(kSumColumns, width - column);
+      T* out = dtable + row * width + column;
+      for (int64_t i = row == 0 ? 0 : starts[row - 1]; i < starts[row];
+           i += kSumRows) {
+        const auto term = [=](int64_t r, int64_t j) {
+          return dy[positions[i + r] * width + column + j];
+        };
+        T sum[kSumColumns];
+        BlockedRowSum(std::min(kSumRows, starts[row] - i), columns, term, sum);
+        for (int64_t j = 0; j < columns; ++j) out[j] += sum[j];
+      }
+    }
+  });
+}
+
+template void Permute(Dims, absl::Span<const int>, const float*, bool, float*);
+template void CopyBlocks(int64_t, int64_t, const float*, int64_t, float*,
+                         int64_t, bool);
+template void GatherRows(int64_t, int64_t, const int32_t*, const float*,
+                         float*);
+template void GatherRows(int64_t, int64_t, const int64_t*, const float*,
+                         float*);
+
+template void Permute(Dims, absl::Span<const int>, const double*, bool,
+                      double*);
+template void CopyBlocks(int64_t, int64_t, const double*, int64_t, double*,
+                         int64_t, bool);
+template void GatherRows(int64_t, int64_t, const int32_t*, const double*,
+                         double*);
+template void GatherRows(int64_t, int64_t, const int64_t*, const double*,
+                         double*);
+
+template void Permute(Dims, absl::Span<const int>, const int32_t*, bool,
+                      int32_t*);
+template void CopyBlocks(int64_t, int64_t, const int32_t*, int64_t, int32_t*,
+                         int64_t, bool);
+template void GatherRows(int64_t, int64_t, const int32_t*, const int32_t*,
+                         int32_t*);
+template void GatherRows(int64_t, int64_t, const int64_t*, const int32_t*,
+                         int32_t*);
+
+template void Permute(Dims, absl::Span<const int>, const int64_t*, bool,
+                      int64_t*);
+template void CopyBlocks(int64_t, int64_t, const int64_t*, int64_t, int64_t*,
+                         int64_t, bool);
+template void GatherRows(int64_t, int64_t, const int32_t*, const int64_t*,
+                         int64_t*);
+template void GatherRows(int64_t, int64_t, const int64_t*, const int64_t*,
+                         int64_t*);
+
+template void Permute(Dims, absl::Span<const int>, const bool*, bool, bool*);
+template void CopyBlocks(int64_t, int64_t, const bool*, int64_t, bool*, int64_t,
+                         bool);
+template void GatherRows(int64_t, int64_t, const int32_t*, const bool*, bool*);
+template void GatherRows(int64_t, int64_t, const int64_t*, const bool*, bool*);
+
+template void ScatterAddRows(int64_t, int64_t, int64_t, const int32_t*, int64_t,
+                             const float*, float*);
+template void ScatterAddRows(int64_t, int64_t, int64_t, const int64_t*, int64_t,
+                             const float*, float*);
+template void ScatterAddRows(int64_t, int64_t, int64_t, const int32_t*, int64_t,
+                             const double*, double*);
+template void ScatterAddRows(int64_t, int64_t, int64_t, const int64_t*, int64_t,
+                             const double*, double*);
+
+}  // namespace wengert::kernels
