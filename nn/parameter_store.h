@@ -13,20 +13,16 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "autograd/tensor.h"
+#include "nn/store_state.h"
 
 namespace wengert::nn {
-
-class ParameterStore;
-
-namespace internal {
-struct StoreState;  // the ParameterOwner behind a store
-}
 
 // A layer's path. A layer keeps one and opens it in its operator(), so that
 // messages can name the layer: `const auto scope = path_.Open();`.
@@ -67,7 +63,7 @@ class Params {
     return Constant(name, shape, 1);
   }
   // A second name for a parameter of the same store: one entry, whose first
-  // name is canonical.
+  // name is canonical. Returns the parameter.
   Tensor Tied(const std::string& name, const Tensor& parameter) const;
 
   DType dtype() const;
@@ -78,10 +74,69 @@ class Params {
   friend class ParameterStore;
   Params(OwnerHandle owner, std::string path)
       : owner_(std::move(owner)), path_(std::move(path)) {}
-  internal::StoreState& state() const;
+  internal::StoreState& state(const char* op) const;
+  std::string FullName(const char* op, const std::string& name) const;
+  // `fill` writes the values, from the random stream `key`.
+  Tensor Create(
+      const char* op, const std::string& name, const Shape& shape,
+      absl::FunctionRef<void(uint64_t key, Tensor& value)> fill) const;
 
   OwnerHandle owner_;
   std::string path_;
+};
+
+class ParameterStore {
+ public:
+  // Throws Error unless dtype is float32 or float64.
+  explicit ParameterStore(DType dtype = DType::kFloat32, uint64_t seed = 0);
+  // Tapes that borrowed a parameter refuse to go backward after this.
+  ~ParameterStore() { End(); }
+  ParameterStore(ParameterStore&&) = default;
+  ParameterStore& operator=(ParameterStore&& o) noexcept {
+    End();
+    owner_ = std::move(o.owner_);
+    return *this;
+  }
+
+  Params root() { return Params(owner_, ""); }
+
+  // In the order of their making; a tied one stands once.
+  absl::Span<Parameter* const> parameters() const { return state().parameters; }
+  int64_t size() const { return static_cast<int64_t>(parameters().size()); }
+  int64_t num_elements() const;
+  // Accepts tied names; throws Error, with the nearest name, when there is
+  // none.
+  Tensor Find(const std::string& name) const;
+
+  // Drops the gradients that were gathered.
+  void ZeroGrad();
+
+  // A store of its own with the same seed, names, ties and values, and without
+  // gradients. A layer that is built on it takes up the parameters that carry
+  // its names, with their values.
+  ParameterStore Clone() const;
+  // Takes over the values. Throws Error, which lists every difference, unless
+  // both have the same dtype, names, ties and shapes; then nothing is changed.
+  void CopyFrom(const ParameterStore& other);
+
+  // A table for people: path, shape and count of every parameter, and the
+  // total count.
+  std::string Table() const;
+
+  DType dtype() const { return state().dtype; }
+  uint64_t seed() const { return state().seed; }
+  // The flat memory, for passes over all parameters.
+  absl::Span<const Segment> segments() const { return state().segments; }
+  // For an optimizer, which may outlive the store and so holds a reference.
+  internal::StoreState& state() const {
+    return *static_cast<internal::StoreState*>(owner_.get());
+  }
+
+ private:
+  explicit ParameterStore(OwnerHandle owner) : owner_(std::move(owner)) {}
+  void End();
+
+  OwnerHandle owner_;  // null once moved from
 };
 
 }  // namespace wengert::nn

@@ -1,0 +1,44 @@
+// Kernels of an optimizer's step and of gradient clipping: passes over flat
+// memory, in parallel by chunks of a fixed size. T is float or double.
+#ifndef WENGERT_AUTOGRAD_KERNELS_OPTIMIZER_H_
+#define WENGERT_AUTOGRAD_KERNELS_OPTIMIZER_H_
+
+#include <cstdint>
+
+namespace wengert::kernels {
+
+struct AdamFactors {
+  double step_size;  // lr / (1 - beta1^t)
+  double beta1;
+  double beta2;
+  double root_scale;  // 1 / sqrt(1 - beta2^t)
+  double eps;
+  double l2 = 0;    // of w, is added to g
+  double keep = 1;  // what decoupled decay leaves of w
+};
+
+// g' = g + l2 w;  m += (1 - beta1) (g' - m);  v = beta2 v + (1 - beta2) g'^2;
+// w = keep w - step_size m / (root_scale sqrt(v) + eps).
+template <class T>
+void AdamStep(int64_t n, const AdamFactors& factors, const T* g, T* w, T* m,
+              T* v);
+
+struct SgdFactors {
+  double lr;
+  double momentum;
+  bool nesterov;
+  double l2;  // of w, is added to g
+};
+
+// g' = g + l2 w;  b = momentum b + g';
+// w -= lr b, or with nesterov w -= lr (g' + momentum b).
+template <class T>
+void SgdStep(int64_t n, const SgdFactors& factors, const T* g, T* w, T* b);
+
+// The sum of (scale x)^2, added in double.
+template <class T>
+double SumSquares(int64_t n, double scale, const T* x);
+
+}  // namespace wengert::kernels
+
+#endif  // WENGERT_AUTOGRAD_KERNELS_OPTIMIZER_H_
