@@ -64,7 +64,8 @@ void Gelu(int64_t n, const T* x, T* y);
 template <class T>
 void GeluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
 
-// The tanh form: x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3).
+// The tanh form: x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). In the left
+// tail the relative error is about |2u| times that of T.
 template <class T>
 void GeluTanh(int64_t n, const T* x, T* y);
 template <class T>

@@ -1,0 +1,239 @@
+#include "autograd/kernels/broadcast.h"
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "autograd/kernels/kernel_test_util.h"
+#include "gtest/gtest.h"
+
+namespace wengert::kernels {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+// Where element `flat` of a result of shape `out` is read in an operand.
+int64_t OperandIndex(Dims out, Dims operand, int64_t flat) {
+  int64_t index = 0, stride = 1;
+  for (size_t i = 1; i <= out.size(); ++i) {
+    const int64_t at = flat % out[out.size() - i];
+    flat /= out[out.size() - i];
+    if (i > operand.size()) continue;
+    const int64_t size = operand[operand.size() - i];
+    if (size != 1) index += at * stride;
+    stride *= size;
+  }
+  return index;
+}
+
+struct ShapeCase {
+  Shape out, a, b;
+};
+
+const ShapeCase kShapes[] = {
+    {{}, {}, {}},
+    {{1}, {}, {1}},
+    {{7}, {7}, {7}},
+    {{7}, {7}, {1}},
+    {{7}, {}, {7}},
+    {{5}, {1}, {1}},  // neither fills it
+    {{0}, {0}, {1}},
+    {{3, 0, 2}, {3, 0, 2}, {2}},
+    {{3, 0}, {3, 1}, {1, 0}},
+    {{4, 5}, {4, 5}, {5}},
+    {{4, 5}, {4, 1}, {4, 5}},
+    {{4, 5}, {4, 1}, {5}},
+    {{4, 5}, {1, 5}, {4, 1}},
+    {{2, 3, 4}, {2, 3, 4}, {3, 1}},
+    {{2, 3, 4}, {2, 1, 4}, {2, 3, 4}},
+    {{2, 3, 4}, {2, 1, 1}, {3, 4}},
+    {{2, 3, 4, 5}, {2, 1, 4, 1}, {3, 1, 5}},
+    {{2, 3, 1, 4, 5}, {2, 1, 1, 4, 5}, {3, 1, 1, 5}},
+    {{2, 2, 2, 2, 2, 2, 2, 2},
+     {2, 1, 2, 1, 2, 1, 2, 1},
+     {1, 2, 1, 2, 1, 2, 1, 2}},
+    {{37, 19, 53}, {37, 1, 53}, {19, 1}},
+    {{3, 20011}, {3, 20011}, {20011}},
+    {{20011, 3}, {20011, 1}, {3}},
+};
+
+template <class T>
+void CheckBinary(Binary op, T (*reference)(T, T)) {
+  for (const ShapeCase& s : kShapes) {
+    const auto a = RandomVector<T>(NumElements(s.a), 1);
+    const auto b = RandomVector<T>(NumElements(s.b), 2);
+    std::vector<T> y(NumElements(s.out));
+    Apply<T>(op, s.out, a.data(), s.a, b.data(), s.b, y.data());
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_EQ(y[i], reference(a[OperandIndex(s.out, s.a, i)],
+                                b[OperandIndex(s.out, s.b, i)]))
+          << "at " << i << " of case " << &s - kShapes;
+    }
+  }
+}
+
+template <class T>
+class BroadcastTest : public testing::Test {};
+using Floats = testing::Types<float, double>;
+TYPED_TEST_SUITE(BroadcastTest, Floats);
+
+TYPED_TEST(BroadcastTest, BinaryAgreesWithIndexing) {
+  using T = TypeParam;
+  CheckBinary<T>(Binary::kAdd, [](T a, T b) { return a + b; });
+  CheckBinary<T>(Binary::kSub, [](T a, T b) { return a - b; });
+  CheckBinary<T>(Binary::kMul, [](T a, T b) { return a * b; });
+  CheckBinary<T>(Binary::kDiv, [](T a, T b) { return a / b; });
+  CheckBinary<T>(Binary::kMax, [](T a, T b) { return std::fmax(a, b); });
+  CheckBinary<T>(Binary::kMin, [](T a, T b) { return std::fmin(a, b); });
+}
+
+TYPED_TEST(BroadcastTest, MaxAndMinTakeTheFirstOfEqualsAndKeepNan) {
+  using T = TypeParam;
+  const std::vector<T> a = {0, -T{0}, T(NAN), 1, -T(INFINITY)};
+  const std::vector<T> b = {-T{0}, 0, 1, T(NAN), T(INFINITY)};
+  const Shape dims = {5};
+  for (Binary op : {Binary::kMax, Binary::kMin}) {
+    std::vector<T> y(5);
+    Apply<T>(op, dims, a.data(), dims, b.data(), dims, y.data());
+    EXPECT_FALSE(std::signbit(y[0]));
+    EXPECT_TRUE(std::signbit(y[1]));
+    EXPECT_TRUE(std::isnan(y[2]));
+    EXPECT_TRUE(std::isnan(y[3]));
+    EXPECT_EQ(y[4], op == Binary::kMax ? b[4] : a[4]);
+  }
+}
+
+TYPED_TEST(BroadcastTest, ResultMayBeAnOperandOfItsShape) {
+  using T = TypeParam;
+  const Shape out = {37, 530}, row = {530}, column = {37, 1};
+  const auto a = RandomVector<T>(NumElements(out), 3);
+  for (const Shape& dims : {out, row, column, Shape{}}) {
+    const auto b = RandomVector<T>(NumElements(dims), 4);
+    std::vector<T> y(a.size()), in_place = a;
+    Apply<T>(Binary::kSub, out, a.data(), out, b.data(), dims, y.data());
+    Apply<T>(Binary::kSub, out, in_place.data(), out, b.data(), dims,
+             in_place.data());
+    ExpectSameBits(in_place, y);
+    in_place = a;
+    Apply<T>(Binary::kSub, out, b.data(), dims, a.data(), out, y.data());
+    Apply<T>(Binary::kSub, out, b.data(), dims, in_place.data(), out,
+             in_place.data());
+    ExpectSameBits(in_place, y);
+  }
+}
+
+TYPED_TEST(BroadcastTest, BitsDoNotDependOnThreads) {
+  using T = TypeParam;
+  const Shape out = {61, 7, 301}, a_dims = {61, 1, 301}, b_dims = {7, 1};
+  const auto a = RandomVector<T>(NumElements(a_dims), 5);
+  const auto b = RandomVector<T>(NumElements(b_dims), 6);
+  ExpectSameBitsForAnyThreads([&] {
+    std::vector<T> y(NumElements(out));
+    Apply<T>(Binary::kDiv, out, a.data(), a_dims, b.data(), b_dims, y.data());
+    return y;
+  });
+}
+
+template <class T>
+void CheckCompare(const std::vector<T>& values) {
+  // Every value against every value.
+  const int64_t n = static_cast<int64_t>(values.size());
+  const Shape out = {n, n}, column = {n, 1}, row = {n};
+  bool y[100];
+  const auto check = [&](Compare op, bool (*reference)(T, T)) {
+    Apply<T>(op, out, values.data(), column, values.data(), row, y);
+    for (int64_t i = 0; i < n * n; ++i) {
+      EXPECT_EQ(y[i], reference(values[i / n], values[i % n]))
+          << static_cast<int>(op) << ": " << values[i / n] << ", "
+          << values[i % n];
+    }
+  };
+  check(Compare::kEq, [](T a, T b) { return a == b; });
+  check(Compare::kNe, [](T a, T b) { return a != b; });
+  check(Compare::kLt, [](T a, T b) { return a < b; });
+  check(Compare::kLe, [](T a, T b) { return a <= b; });
+  check(Compare::kGt, [](T a, T b) { return a > b; });
+  check(Compare::kGe, [](T a, T b) { return a >= b; });
+}
+
+TEST(CompareTest, AgreesWithTheLanguage) {
+  CheckCompare<float>({0, -0.f, 1, -1, NAN, INFINITY, -INFINITY, 0x1p-149f});
+  CheckCompare<double>({0, -0., 1, -1, NAN, INFINITY, -INFINITY, 0x1p-1074});
+  CheckCompare<int32_t>({0, 1, -1, INT32_MAX, INT32_MIN});
+  CheckCompare<int64_t>({0, 1, -1, INT64_MAX, INT64_MIN, int64_t{1} << 32});
+}
+
+template <class T>
+std::vector<T> Numbers(int64_t n, int64_t step) {
+  std::vector<T> x(n);
+  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<T>(i * step % 101 - 50);
+  return x;
+}
+
+// n conditions; std::vector<bool> is no array.
+std::unique_ptr<bool[]> Conditions(int64_t n) {
+  auto c = std::make_unique<bool[]>(n);
+  for (int64_t i = 0; i < n; ++i) c[i] = i * 7 % 3 == 0;
+  return c;
+}
+
+template <class T>
+void CheckWhere(Dims out, Dims c_dims, Dims a_dims, Dims b_dims) {
+  const auto c = Conditions(NumElements(c_dims));
+  const auto a = Numbers<T>(NumElements(a_dims), 3);
+  const auto b = Numbers<T>(NumElements(b_dims), 5);
+  std::vector<T> y(NumElements(out));
+  Where<T>(out, c.get(), c_dims, a.data(), a_dims, b.data(), b_dims, y.data());
+  for (size_t i = 0; i < y.size(); ++i) {
+    ASSERT_EQ(y[i], c[OperandIndex(out, c_dims, i)]
+                        ? a[OperandIndex(out, a_dims, i)]
+                        : b[OperandIndex(out, b_dims, i)])
+        << i;
+  }
+}
+
+template <class T>
+void CheckWhereAndBroadcastTo() {
+  for (const ShapeCase& s : kShapes) {
+    CheckWhere<T>(s.out, s.a, s.b, s.out);
+    CheckWhere<T>(s.out, s.b, s.out, s.a);
+    CheckWhere<T>(s.out, s.out, s.a, s.b);
+    const auto x = Numbers<T>(NumElements(s.a), 3);
+    std::vector<T> y(NumElements(s.out));
+    BroadcastTo<T>(s.out, x.data(), s.a, y.data());
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_EQ(y[i], x[OperandIndex(s.out, s.a, i)]);
+    }
+  }
+}
+
+TEST(WhereTest, WhereAndBroadcastToAgreeWithIndexing) {
+  CheckWhereAndBroadcastTo<float>();
+  CheckWhereAndBroadcastTo<double>();
+  CheckWhereAndBroadcastTo<int32_t>();
+  CheckWhereAndBroadcastTo<int64_t>();
+}
+
+TEST(WhereTest, Bools) {
+  const bool c[] = {true, false, true}, a[] = {true, true, false}, b = false;
+  bool y[6];
+  const Shape row = {3}, scalar = {}, out = {2, 3};
+  Where<bool>(out, c, row, a, row, &b, scalar, y);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(y[i], i % 3 == 0) << i;
+  BroadcastTo<bool>(out, c, row, y);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(y[i], c[i % 3]) << i;
+}
+
+TEST(WhereTest, WhatIsNotChosenDoesNotMatter) {
+  const bool c[] = {true, false};
+  const float a[] = {1, NAN}, b[] = {INFINITY, 2};
+  const Shape dims = {2};
+  float y[2];
+  Where<float>(dims, c, dims, a, dims, b, dims, y);
+  EXPECT_EQ(y[0], 1);
+  EXPECT_EQ(y[1], 2);
+}
+
+}  // namespace
+}  // namespace wengert::kernels

@@ -1,0 +1,363 @@
+#include "autograd/kernels/elementwise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "autograd/kernels/kernel_test_util.h"
+#include "gtest/gtest.h"
+
+namespace wengert::kernels {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr int64_t kLong = 100003;  // several chunks, the last one odd
+
+template <class T>
+std::vector<T> Map(Unary op, std::vector<T> x) {
+  std::vector<T> y(x.size());
+  Apply<T>(op, x.size(), x.data(), y.data());
+  return y;
+}
+
+struct UnaryCase {
+  Unary op;
+  std::function<double(double)> reference;
+};
+
+const std::vector<UnaryCase>& UnaryCases() {
+  static const auto* cases = new std::vector<UnaryCase>{
+      {Unary::kNeg, [](double x) { return -x; }},
+      {Unary::kExp, [](double x) { return std::exp(x); }},
+      {Unary::kLog, [](double x) { return std::log(x); }},
+      {Unary::kTanh, [](double x) { return std::tanh(x); }},
+      {Unary::kErf, [](double x) { return std::erf(x); }},
+      {Unary::kErfc, [](double x) { return std::erfc(x); }},
+      {Unary::kSqrt, [](double x) { return std::sqrt(x); }},
+      {Unary::kRsqrt, [](double x) { return 1 / std::sqrt(x); }},
+      {Unary::kReciprocal, [](double x) { return 1 / x; }},
+      {Unary::kSquare, [](double x) { return x * x; }},
+      {Unary::kRelu, [](double x) { return std::isnan(x) || x > 0 ? x : 0; }},
+      {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
+  };
+  return *cases;
+}
+
+// Equal within `relative`, NaN and infinities where they are to be.
+template <class T>
+void ExpectClose(T got, double want, double relative, double at) {
+  if (std::isnan(want)) {
+    EXPECT_TRUE(std::isnan(got)) << "at " << at << ": " << got;
+  } else if (std::isinf(want)) {
+    EXPECT_EQ(got, want) << "at " << at;
+  } else {
+    EXPECT_NEAR(got, want, relative * std::fabs(want)) << "at " << at;
+  }
+}
+
+template <class T>
+void CheckUnary(double relative) {
+  std::vector<T> x = RandomVector<T>(1000, 1, -5, 5);
+  for (double special : {0.0, -0.0, 1.0, -1.0, kInf, -kInf, kNan}) {
+    x.push_back(static_cast<T>(special));
+  }
+  for (const UnaryCase& c : UnaryCases()) {
+    SCOPED_TRACE(static_cast<int>(c.op));
+    const std::vector<T> y = Map(c.op, x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      ExpectClose(y[i], c.reference(x[i]), relative, x[i]);
+    }
+  }
+}
+
+TEST(ElementwiseTest, UnaryAgreesWithDoubles) {
+  CheckUnary<float>(4.3 * 0x1p-23);
+  CheckUnary<double>(0x1p-51);
+}
+
+TEST(ElementwiseTest, ReluOfMinusZeroIsZero) {
+  EXPECT_FALSE(std::signbit(Map<float>(Unary::kRelu, {-0.f})[0]));
+}
+
+// The kernels of one input, by their one shape.
+using Kernel = std::function<void(int64_t, const float*, float*)>;
+std::vector<Kernel> Kernels() {
+  std::vector<Kernel> kernels;
+  for (const UnaryCase& c : UnaryCases()) {
+    kernels.push_back([op = c.op](int64_t n, const float* x, float* y) {
+      Apply(op, n, x, y);
+    });
+  }
+  kernels.push_back(
+      [](int64_t n, const float* x, float* y) { Affine(n, 3.f, -.1f, x, y); });
+  for (double p : {3.0, 1.7}) {
+    kernels.push_back(
+        [p](int64_t n, const float* x, float* y) { PowScalar(n, x, p, y); });
+  }
+  for (auto value : {Gelu<float>, GeluTanh<float>, Silu<float>}) {
+    kernels.push_back(value);
+  }
+  for (auto grad : {GeluGrad<float>, GeluTanhGrad<float>, SiluGrad<float>,
+                    ReluGrad<float>}) {
+    kernels.push_back([grad](int64_t n, const float* x, float* y) {
+      grad(n, x, x, false, y);
+    });
+  }
+  return kernels;
+}
+
+TEST(ElementwiseTest, ResultsDependOnNeitherPlaceNorThreads) {
+  const std::vector<float> x = RandomVector<float>(kLong, 2, -9, 9);
+  for (const Kernel& kernel : Kernels()) {
+    std::vector<float> whole(kLong);
+    kernel(kLong, x.data(), whole.data());
+
+    std::vector<float> in_place = x;
+    kernel(kLong, in_place.data(), in_place.data());
+    ExpectSameBits(in_place, whole);
+
+    // The same numbers, one element further on and cut in pieces.
+    std::vector<float> shifted(1001), pieces(1001);
+    std::copy_n(x.begin(), 1000, shifted.begin() + 1);
+    for (int64_t i = 1; i < 1001; i += 5) kernel(5, &shifted[i], &pieces[i]);
+    ExpectSameBits({pieces.begin() + 1, pieces.end()},
+                   std::vector<float>(whole.begin(), whole.begin() + 1000));
+
+    ExpectSameBitsForAnyThreads([&] {
+      std::vector<float> y(kLong);
+      kernel(kLong, x.data(), y.data());
+      return y;
+    });
+  }
+}
+
+TEST(ElementwiseTest, NothingIsAnInputToo) {
+  for (const Kernel& kernel : Kernels()) kernel(0, nullptr, nullptr);
+  EXPECT_TRUE(AllFinite<float>(0, nullptr));
+}
+
+TEST(ElementwiseTest, Affine) {
+  const float x[] = {1, -2, 1 + 0x1p-20f};
+  float y[3];
+  Affine(3, 2.f, 3.f, x, y);
+  EXPECT_EQ(y[0], 5);
+  EXPECT_EQ(y[1], -1);
+  Affine(3, 1 + 0x1p-20f, -1.f, x, y);  // the product is not rounded
+  EXPECT_EQ(y[2], 0x1p-19f + 0x1p-40f);
+}
+
+TEST(ElementwiseTest, PowScalarIsPow) {
+  const std::vector<double> bases = {0, 0.25, 1, 1.5, 7, -0.5, -2, kNan};
+  for (double p : {0., 1., 2., 3., -1., .5, -.5, 4., -2., 1.7, -3.}) {
+    for (double base : bases) {
+      const float x = static_cast<float>(base);
+      float y;
+      PowScalar(1, &x, p, &y);
+      ExpectClose(y, std::pow(base, p), 3e-7, base);
+      double z;
+      PowScalar(1, &base, p, &z);
+      ExpectClose(z, std::pow(base, p), 1e-15, base);
+    }
+  }
+}
+
+TEST(ElementwiseTest, AccumulateAndFill) {
+  std::vector<double> y(kLong);
+  Fill(kLong, 1.5, y.data());
+  const std::vector<double> x = RandomVector<double>(kLong, 3);
+  Accumulate(kLong, x.data(), y.data());
+  for (int64_t i = 0; i < kLong; ++i) ASSERT_EQ(y[i], 1.5 + x[i]);
+  bool mask[3] = {};
+  Fill(3, true, mask);
+  EXPECT_TRUE(mask[0] && mask[1] && mask[2]);
+}
+
+template <class From, class To>
+void ExpectConverts(std::vector<From> x, std::vector<To> want) {
+  std::vector<To> y(x.size());
+  Convert(static_cast<int64_t>(x.size()), x.data(), y.data());
+  EXPECT_EQ(y, want);
+}
+
+TEST(ElementwiseTest, Convert) {
+  ExpectConverts<float, double>({1.5f, -0x1p-149f}, {1.5, -0x1p-149});
+  ExpectConverts<double, float>({0.1, 1e300}, {0.1f, HUGE_VALF});
+  ExpectConverts<int64_t, int32_t>({-7, 1 << 30}, {-7, 1 << 30});
+  ExpectConverts<int32_t, float>({-7, 1 << 24}, {-7, 1 << 24});
+  // Towards zero; out of range, the smallest.
+  constexpr int32_t kMin32 = std::numeric_limits<int32_t>::min();
+  constexpr int64_t kMin64 = std::numeric_limits<int64_t>::min();
+  ExpectConverts<float, int32_t>({1.9f, -1.9f, 0x1p31f, -0x1p31f, NAN},
+                                 {1, -1, kMin32, kMin32, kMin32});
+  ExpectConverts<double, int64_t>({-2.5, 0x1p62, 0x1p63, -HUGE_VAL},
+                                  {-2, int64_t{1} << 62, kMin64, kMin64});
+  // std::vector<bool> is no array.
+  const float x[] = {0, -0.f, .5f, -3, NAN, 0};
+  bool b[6];
+  Convert(6, x, b);
+  const bool want[] = {false, false, true, true, true, false};
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(b[i], want[i]) << i;
+  int64_t ones[6];
+  Convert(6, b, ones);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(ones[i], want[i] ? 1 : 0) << i;
+}
+
+TEST(ElementwiseTest, AllFiniteFindsOneBadElement) {
+  std::vector<float> x(kLong, std::numeric_limits<float>::max());
+  EXPECT_TRUE(AllFinite(kLong, x.data()));
+  for (int64_t i : {int64_t{0}, int64_t{17}, kLong / 2, kLong - 1}) {
+    for (double bad : {kInf, -kInf, kNan}) {
+      const float good = x[i];
+      x[i] = static_cast<float>(bad);
+      EXPECT_FALSE(AllFinite(kLong, x.data())) << bad << " at " << i;
+      x[i] = good;
+    }
+  }
+}
+
+// An activation, its derivative, and the same in long double.
+struct Activation {
+  const char* name;
+  void (*value)(int64_t, const float*, float*);
+  void (*grad)(int64_t, const float*, const float*, bool, float*);
+  void (*value64)(int64_t, const double*, double*);
+  void (*grad64)(int64_t, const double*, const double*, bool, double*);
+  long double (*reference)(long double);
+  long double (*slope)(long double);
+  // What the relative error grows by with x squared, up to x squared = 180.
+  double growth;
+};
+
+long double Sigma(long double v) { return 1 / (1 + std::exp(-v)); }
+constexpr long double kTwoRoot = 1.59576912160573071176L;  // 2 sqrt(2 / pi)
+long double TwoU(long double x) {
+  return kTwoRoot * (x + 0.044715L * x * x * x);
+}
+long double NormalMass(long double x) {
+  return std::erfc(-x / std::sqrt(2.0L)) / 2;
+}
+
+const Activation kActivations[] = {
+    {"gelu", Gelu<float>, GeluGrad<float>, Gelu<double>, GeluGrad<double>,
+     [](long double x) { return x * NormalMass(x); },
+     [](long double x) {
+       return NormalMass(x) + x * kTwoRoot / 4 * std::exp(-x * x / 2);
+     },
+     0},
+    {"tanh form", GeluTanh<float>, GeluTanhGrad<float>, GeluTanh<double>,
+     GeluTanhGrad<double>, [](long double x) { return x * Sigma(TwoU(x)); },
+     [](long double x) {
+       return Sigma(TwoU(x)) * (1 + x * kTwoRoot * (1 + 3 * 0.044715L * x * x) *
+                                        Sigma(-TwoU(x)));
+     },
+     2e-7},
+    {"silu", Silu<float>, SiluGrad<float>, Silu<double>, SiluGrad<double>,
+     [](long double x) { return x * Sigma(x); },
+     [](long double x) { return Sigma(x) * (1 + x * Sigma(-x)); }, 0},
+};
+
+TEST(ActivationTest, ValueAndSlopeAgreeWithLongDouble) {
+  for (const Activation& f : kActivations) {
+    SCOPED_TRACE(f.name);
+    for (float x = -90; x < 90; x += 0.00917f) {
+      const float one = 1;
+      float y, dx;
+      f.value(1, &x, &y);
+      f.grad(1, &x, &one, false, &dx);
+      const double want = f.reference(x), slope = f.slope(x);
+      const double relative = 6e-7 + f.growth * std::fmin(x * x, 180);
+      // Below the smallest normal number digits go.
+      ASSERT_NEAR(y, want, relative * std::fabs(want) + 2e-44) << x;
+      // The slope crosses 0 once.
+      const double absolute = x < -3 ? 2e-43 : 2.5e-7;
+      ASSERT_NEAR(dx, slope, relative * std::fabs(slope) + absolute) << x;
+
+      const double x64 = x, one64 = 1;
+      double y64, dx64;
+      f.value64(1, &x64, &y64);
+      f.grad64(1, &x64, &one64, false, &dx64);
+      ASSERT_NEAR(y64, want, 3e-13 * std::fabs(want) + 1e-307) << x;
+      ASSERT_NEAR(dx64, slope,
+                  3e-13 * std::fabs(slope) + (x < -3 ? 1e-307 : 1e-15))
+          << x;
+    }
+  }
+}
+
+TEST(ActivationTest, LeftTailsDoNotVanish) {
+  const float x = -6;
+  float y;
+  Gelu(1, &x, &y);
+  EXPECT_NEAR(y, -5.9195e-9, 5e-14);
+  GeluTanh(1, &x, &y);
+  EXPECT_NEAR(y, -8.4396e-11, 5e-16);
+}
+
+template <class T, class Value, class Grad>
+void CheckLimits(Value value, Grad grad) {
+  for (double far : {1e20, double{std::numeric_limits<float>::max()}, kInf}) {
+    const T x[] = {static_cast<T>(far), static_cast<T>(-far)};
+    const T dy[] = {3, 3};
+    T y[2], dx[2];
+    value(2, x, y);
+    grad(2, x, dy, false, dx);
+    EXPECT_EQ(y[0], x[0]);
+    EXPECT_EQ(y[1], 0);
+    EXPECT_EQ(dx[0], 3);
+    EXPECT_EQ(dx[1], 0);
+  }
+  const T nan = static_cast<T>(kNan), one = 1, zero = 0;
+  T y, dx;
+  value(1, &nan, &y);
+  grad(1, &nan, &one, false, &dx);
+  EXPECT_TRUE(std::isnan(y));
+  EXPECT_TRUE(std::isnan(dx));
+  value(1, &zero, &y);
+  grad(1, &zero, &one, false, &dx);
+  EXPECT_EQ(y, 0);
+  EXPECT_EQ(dx, T{0.5});
+}
+
+TEST(ActivationTest, LimitsAreReachedWithoutNan) {
+  for (const Activation& f : kActivations) {
+    SCOPED_TRACE(f.name);
+    CheckLimits<float>(f.value, f.grad);
+    CheckLimits<double>(f.value64, f.grad64);
+  }
+}
+
+TEST(ActivationTest, GradStoresOrAdds) {
+  const std::vector<float> x = RandomVector<float>(kLong, 4);
+  const std::vector<float> dy = RandomVector<float>(kLong, 5);
+  for (auto grad : {GeluGrad<float>, GeluTanhGrad<float>, SiluGrad<float>,
+                    ReluGrad<float>}) {
+    std::vector<float> slope(kLong), stored(kLong, NAN), added(kLong, 10);
+    const std::vector<float> ones(kLong, 1);
+    grad(kLong, x.data(), ones.data(), false, slope.data());
+    grad(kLong, x.data(), dy.data(), false, stored.data());
+    grad(kLong, x.data(), dy.data(), true, added.data());
+    std::vector<float> over_dy = dy;
+    grad(kLong, x.data(), over_dy.data(), false, over_dy.data());
+    ExpectSameBits(over_dy, stored);
+    for (int64_t i = 0; i < kLong; ++i) {
+      ASSERT_EQ(stored[i], dy[i] * slope[i]);
+      ASSERT_NEAR(added[i], 10 + stored[i], 1e-6);
+    }
+  }
+}
+
+TEST(ActivationTest, ReluGradIsZeroAtAndBelowZero) {
+  const float x[] = {1e-30f, 0, -0.f, -1, NAN};
+  const float dy[] = {2, 2, 2, INFINITY, 2};
+  float dx[5];
+  ReluGrad(5, x, dy, false, dx);
+  EXPECT_EQ(dx[0], 2);
+  for (int i = 1; i < 5; ++i) EXPECT_EQ(dx[i], 0) << i;
+}
+
+}  // namespace
+}  // namespace wengert::kernels
