@@ -41,20 +41,31 @@ T BlockedSum(int64_t n, Term term) {
   return total[0];
 }
 
-// The most columns that BlockedRowSum takes, and the most rows that it takes
-// without losing accuracy.
+// The most columns that BlockedRowSum takes.
 inline constexpr int64_t kSumColumns = 64;
+// Rows that it adds block by block; of more rows it adds the halves.
 inline constexpr int64_t kSumRows = 256;
 
-// sum[j] = the sum of term(r, j) over r < n, for j < width <= kSumColumns.
+// sum[j] = the sum of term(r, j) over begin <= r < end, for j < width <=
+// kSumColumns. The order is set by end - begin.
 template <class T, class Term>
-void BlockedRowSum(int64_t n, int64_t width, Term term, T* sum) {
+void BlockedRowSum(int64_t begin, int64_t end, int64_t width, const Term& term,
+                   T* sum) {
+  if (end - begin > kSumRows) {
+    const int64_t chunks = (end - begin + kSumRows - 1) / kSumRows;
+    const int64_t middle = begin + chunks / 2 * kSumRows;
+    T second[kSumColumns];
+    BlockedRowSum(begin, middle, width, term, sum);
+    BlockedRowSum(middle, end, width, term, second);
+    for (int64_t j = 0; j < width; ++j) sum[j] += second[j];
+    return;
+  }
   constexpr int64_t kBlock = 16;
   const auto run = [&](auto columns) {  // an int64_t, or a constant
     T total[kSumColumns] = {};
-    for (int64_t r = 0; r < n; r += kBlock) {
+    for (int64_t r = begin; r < end; r += kBlock) {
       T part[kSumColumns] = {};
-      for (int64_t q = r; q < std::min(n, r + kBlock); ++q) {
+      for (int64_t q = r; q < std::min(end, r + kBlock); ++q) {
         for (int64_t j = 0; j < columns; ++j) part[j] += term(q, j);
       }
       for (int64_t j = 0; j < columns; ++j) total[j] += part[j];

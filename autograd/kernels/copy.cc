@@ -171,15 +171,13 @@ void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
       const int64_t column = task % tiles * kSumColumns;
       const int64_t columns = std::min(kSumColumns, width - column);
       T* out = dtable + row * width + column;
-      for (int64_t i = row == 0 ? 0 : starts[row - 1]; i < starts[row];
-           i += kSumRows) {
-        const auto term = [=](int64_t r, int64_t j) {
-          return dy[positions[i + r] * width + column + j];
-        };
-        T sum[kSumColumns];
-        BlockedRowSum(std::min(kSumRows, starts[row] - i), columns, term, sum);
-        for (int64_t j = 0; j < columns; ++j) out[j] += sum[j];
-      }
+      const auto term = [=](int64_t r, int64_t j) {
+        return dy[positions[r] * width + column + j];
+      };
+      T sum[kSumColumns];
+      BlockedRowSum(row == 0 ? 0 : starts[row - 1], starts[row], columns, term,
+                    sum);
+      for (int64_t j = 0; j < columns; ++j) out[j] += sum[j];
     }
   });
 }

@@ -17,10 +17,13 @@ namespace wengert::kernels {
 namespace {
 
 // A reduction is given by what it does with one row of n elements, and with n
-// rows of up to kSumColumns columns, `stride` apart. Where `at` is not null it
-// gets the row's, or each column's, first place of the result.
+// rows of up to kSumColumns columns, `stride` apart. If it finds places, then
+// `at`, where not null, gets the row's or each column's first place of the
+// result.
 
 struct SumOf {
+  static constexpr bool kFindsPlaces = false;
+
   template <class T>
   static void Row(int64_t n, const T* x, T* y, int64_t*) {
     *y = BlockedSum<T>(n, [x](int64_t i) { return x[i]; });
@@ -29,11 +32,13 @@ struct SumOf {
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {
     const auto term = [=](int64_t r, int64_t j) { return x[r * stride + j]; };
-    BlockedRowSum(n, width, term, y);
+    BlockedRowSum(0, n, width, term, y);
   }
 };
 
 struct MaxOf {
+  static constexpr bool kFindsPlaces = true;
+
   // Whether x takes the place of the largest so far.
   template <class T>
   static bool Beats(T x, T best) {
@@ -122,6 +127,8 @@ struct MaxOf {
 };
 
 struct LogSumExpOf {
+  static constexpr bool kFindsPlaces = false;
+
   template <class T>
   static void Row(int64_t n, const T* x, T* y, int64_t*) {
     T largest = -std::numeric_limits<T>::infinity();
@@ -143,7 +150,7 @@ struct LogSumExpOf {
     const auto term = [x, stride, &shift](int64_t r, int64_t j) {
       return Exp(x[r * stride + j] - shift[j]);
     };
-    BlockedRowSum(n, width, term, sum);
+    BlockedRowSum(0, n, width, term, sum);
     for (int64_t j = 0; j < width; ++j) {
       if (std::isfinite(y[j])) y[j] += Log(sum[j]);
     }
@@ -182,10 +189,11 @@ void ReduceChunks(int64_t outer, int64_t n, int64_t inner, int64_t chunk,
       for (int64_t j = 0; j < width; ++j) {
         y[out + j] = accumulate ? y[out + j] + value[j] : value[j];
       }
-      if (arg == nullptr) continue;
-      for (int64_t j = 0; j < width; ++j) {
-        const int64_t flat = start + place[j] * inner + j;
-        arg[out + j] = x_arg != nullptr ? x_arg[flat] : flat;
+      if constexpr (Op::kFindsPlaces) {
+        for (int64_t j = 0; at != nullptr && j < width; ++j) {
+          const int64_t flat = start + place[j] * inner + j;
+          arg[out + j] = x_arg != nullptr ? x_arg[flat] : flat;
+        }
       }
     }
   });

@@ -1,0 +1,258 @@
+#include "autograd/kernels/copy.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "autograd/kernels/kernel_test_util.h"
+#include "gtest/gtest.h"
+
+namespace wengert::kernels {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+template <class T>
+std::vector<T> Iota(int64_t n) {
+  std::vector<T> x(n);
+  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<T>(i);
+  return x;
+}
+
+// y of Permute, by indices.
+template <class T>
+std::vector<T> PermuteByIndex(Dims dims, const std::vector<int>& perm,
+                              const std::vector<T>& x) {
+  std::vector<int64_t> strides(dims.size(), 1);
+  for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+  std::vector<T> y(x.size());
+  for (size_t flat = 0; flat < x.size(); ++flat) {
+    int64_t rest = flat, from = 0;
+    for (size_t i = perm.size(); i-- > 0; rest /= dims[perm[i]]) {
+      from += rest % dims[perm[i]] * strides[perm[i]];
+    }
+    y[flat] = x[from];
+  }
+  return y;
+}
+
+template <class T>
+void CheckPermute(const Shape& dims) {
+  const auto x = Iota<T>(NumElements(dims));
+  std::vector<int> perm(dims.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  do {
+    std::vector<T> y(x.size(), T{-1}), added(x.size(), T{1});
+    Permute<T>(dims, perm, x.data(), false, y.data());
+    const auto want = PermuteByIndex(dims, perm, x);
+    ASSERT_EQ(y, want) << testing::PrintToString(perm);
+    Permute<T>(dims, perm, x.data(), true, added.data());
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(added[i], want[i] + 1);
+  } while (std::next_permutation(perm.begin(), perm.end()));
+}
+
+TEST(PermuteTest, AgreesWithIndexing) {
+  for (const Shape& dims : {Shape{},
+                            {1},
+                            {6},
+                            {0},
+                            {3, 0, 2},
+                            {1, 1},
+                            {2, 3},
+                            {1, 5},
+                            {33, 65},
+                            {2, 3, 4},
+                            {3, 1, 5},
+                            {4, 37, 35},
+                            {2, 3, 4, 5},
+                            {5, 1, 2, 1, 3},
+                            {1, 40, 1, 41},
+                            {2, 3, 2, 3, 2, 3},
+                            {3, 70, 2, 33},
+                            {200, 3},
+                            {3, 200}}) {
+    SCOPED_TRACE(testing::PrintToString(dims));
+    CheckPermute<float>(dims);
+    CheckPermute<double>(dims);
+    CheckPermute<int32_t>(dims);
+    CheckPermute<int64_t>(dims);
+  }
+}
+
+TEST(PermuteTest, Bools) {
+  const bool x[] = {true, false, false, true, true, false};
+  const Shape dims = {2, 3};
+  const int perm[] = {1, 0};
+  bool y[6];
+  Permute<bool>(dims, perm, x, false, y);
+  const bool want[] = {true, true, false, true, false, false};
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(y[i], want[i]) << i;
+}
+
+TEST(PermuteTest, BitsDoNotDependOnThreads) {
+  const Shape dims = {4, 150, 5, 40};
+  const auto x = Iota<float>(NumElements(dims));
+  for (const std::vector<int>& perm :
+       {std::vector<int>{0, 2, 1, 3}, {0, 2, 3, 1}, {3, 2, 1, 0}}) {
+    const auto want = PermuteByIndex(dims, perm, x);
+    ExpectSameBitsForAnyThreads([&] {
+      std::vector<float> y(x.size());
+      Permute<float>(dims, perm, x.data(), false, y.data());
+      EXPECT_EQ(y, want);
+      return y;
+    });
+  }
+}
+
+TEST(CopyBlocksTest, CopiesAndAddsBlocks) {
+  struct Case {
+    int64_t outer, n, x_stride, y_stride;
+  };
+  for (const auto& [outer, n, x_stride, y_stride] :
+       {Case{0, 3, 3, 3},
+        {3, 0, 2, 2},
+        {1, 5, 0, 0},
+        {4, 3, 3, 3},
+        {4, 3, 5, 3},
+        {4, 3, 3, 7},
+        {4, 1, 5, 1},
+        {4, 1, 1, 3},
+        {5, 3, 0, 4},
+        {700, 37, 40, 50},
+        {1, 50000, 50000, 50001}}) {
+    const auto x = RandomVector<float>(outer * x_stride + n, 1);
+    std::vector<float> y(outer * y_stride + n, 7), added = y, want = y;
+    for (int64_t o = 0; o < outer; ++o) {
+      std::copy_n(&x[o * x_stride], n, &want[o * y_stride]);
+    }
+    CopyBlocks(outer, n, x.data(), x_stride, y.data(), y_stride, false);
+    ExpectSameBits(y, want);  // what lies between is left alone
+    CopyBlocks(outer, n, x.data(), x_stride, added.data(), y_stride, true);
+    CopyBlocks(outer, n, x.data(), x_stride, added.data(), y_stride, true);
+    for (size_t i = 0; i < y.size(); ++i) {
+      const bool copied = y_stride == 0
+                              ? static_cast<int64_t>(i) < n && outer > 0
+                              : static_cast<int64_t>(i) / y_stride < outer &&
+                                    static_cast<int64_t>(i) % y_stride < n;
+      ASSERT_EQ(added[i], copied ? 7 + want[i] + want[i] : 7) << i;
+    }
+  }
+}
+
+TEST(CopyBlocksTest, BitsDoNotDependOnThreads) {
+  const auto x = RandomVector<double>(1000 * 60, 2);
+  ExpectSameBitsForAnyThreads([&] {
+    std::vector<double> y(1000 * 50, 1);
+    CopyBlocks(1000, 50, x.data() + 7, 60, y.data(), 50, true);
+    return y;
+  });
+}
+
+template <class T, class I>
+void CheckGatherAndScatter(int64_t n_ids, int64_t width, int64_t n_rows) {
+  std::vector<I> ids(n_ids);
+  for (int64_t i = 0; i < n_ids; ++i) {  // small ids are frequent
+    ids[i] = static_cast<I>(n_rows * Uniform01(1, 0, i) * Uniform01(2, 0, i));
+  }
+  const auto table = RandomVector<T>(n_rows * width, 3);
+  std::vector<T> y(n_ids * width);
+  GatherRows(n_ids, width, ids.data(), table.data(), y.data());
+  for (int64_t i = 0; i < n_ids * width; ++i) {
+    ASSERT_EQ(y[i], table[ids[i / width] * width + i % width]);
+  }
+  const auto dy = RandomVector<T>(n_ids * width, 4);
+  for (int64_t skip : {int64_t{-1}, int64_t{0}, n_rows - 1, n_rows + 5}) {
+    std::vector<T> dtable(n_rows * width, 1);
+    std::vector<double> want(n_rows * width, 1), magnitude = want;
+    for (int64_t i = 0; i < n_ids * width; ++i) {
+      if (ids[i / width] == skip) continue;
+      want[ids[i / width] * width + i % width] += dy[i];
+      magnitude[ids[i / width] * width + i % width] += std::fabs(dy[i]);
+    }
+    ScatterAddRows(n_ids, width, n_rows, ids.data(), skip, dy.data(),
+                   dtable.data());
+    for (int64_t i = 0; i < n_rows * width; ++i) {
+      ASSERT_NEAR(dtable[i], want[i],
+                  8 * std::numeric_limits<T>::epsilon() * magnitude[i]);
+    }
+  }
+}
+
+TEST(RowsTest, GatherAndScatterAgreeWithLoops) {
+  for (auto [n_ids, width, n_rows] : {std::array<int64_t, 3>{0, 3, 4},
+                                      {3, 0, 4},
+                                      {1, 1, 1},
+                                      {27, 12, 9},
+                                      {100, 65, 500},
+                                      {5000, 70, 3}}) {
+    CheckGatherAndScatter<float, int32_t>(n_ids, width, n_rows);
+    CheckGatherAndScatter<float, int64_t>(n_ids, width, n_rows);
+    CheckGatherAndScatter<double, int32_t>(n_ids, width, n_rows);
+    CheckGatherAndScatter<double, int64_t>(n_ids, width, n_rows);
+  }
+}
+
+TEST(RowsTest, GathersEveryType) {
+  const int64_t ids[] = {2, 0};
+  const bool table[] = {true, false, true};
+  bool y[2];
+  GatherRows(2, 1, ids, table, y);
+  EXPECT_TRUE(y[0] && y[1]);
+  const int64_t numbers[] = {5, 6, 7};
+  int64_t z[2];
+  GatherRows(2, 1, ids, numbers, z);
+  EXPECT_EQ(z[0], 7);
+  EXPECT_EQ(z[1], 5);
+}
+
+TEST(RowsTest, RepeatedIdsAdd) {
+  const int64_t ids[] = {0, 0, 0};
+  const float dy[] = {1, 2, 4};
+  float dtable = 0;
+  ScatterAddRows(3, 1, 1, ids, -1, dy, &dtable);
+  EXPECT_EQ(dtable, 7);
+}
+
+TEST(RowsTest, SkippedIdsAddNothing) {
+  const int32_t ids[] = {0, 0, 2};
+  const float dy[] = {1, 1, 1};
+  float dtable[3] = {};
+  ScatterAddRows(3, 1, 3, ids, 0, dy, dtable);
+  EXPECT_EQ(dtable[0], 0);
+  EXPECT_EQ(dtable[1], 0);
+  EXPECT_EQ(dtable[2], 1);
+}
+
+TEST(RowsTest, ManyRowsIntoOneKeepFloatAccuracy) {
+  constexpr int64_t kIds = 1'000'000;
+  const std::vector<int64_t> ids(kIds, 0);
+  const std::vector<float> dy(kIds, 0.1f);
+  float dtable = 0;
+  ScatterAddRows(kIds, 1, 1, ids.data(), -1, dy.data(), &dtable);
+  EXPECT_NEAR(dtable, kIds * double{0.1f}, 0.1);
+}
+
+TEST(RowsTest, BitsDoNotDependOnThreads) {
+  constexpr int64_t kIds = 3000, kWidth = 130, kRows = 40;
+  std::vector<int32_t> ids(kIds);
+  for (int64_t i = 0; i < kIds; ++i) ids[i] = i * i % kRows;
+  const auto dy = RandomVector<float>(kIds * kWidth, 5);
+  ExpectSameBitsForAnyThreads([&] {
+    std::vector<float> dtable(kRows * kWidth, 1);
+    ScatterAddRows(kIds, kWidth, kRows, ids.data(), 3, dy.data(),
+                   dtable.data());
+    return dtable;
+  });
+  ExpectSameBitsForAnyThreads([&] {
+    std::vector<float> y(kIds * kWidth);
+    GatherRows(kIds, kWidth, ids.data(), dy.data(), y.data());
+    return y;
+  });
+}
+
+}  // namespace
+}  // namespace wengert::kernels
