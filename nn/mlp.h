@@ -1,0 +1,66 @@
+// The two-layer network that a transformer applies to each position.
+#ifndef WENGERT_NN_MLP_H_
+#define WENGERT_NN_MLP_H_
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "autograd/ops.h"
+#include "nn/dropout.h"
+#include "nn/linear.h"
+#include "nn/parameter_store.h"
+
+namespace wengert::nn {
+
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
+
+inline Tensor Activate(Activation f, const Tensor& x) {
+  switch (f) {
+    case Activation::kRelu:
+      return Relu(x);
+    case Activation::kGelu:
+      return Gelu(x);
+    case Activation::kGeluTanh:
+      return GeluTanh(x);
+    case Activation::kSilu:
+      return Silu(x);
+  }
+  throw Error(absl::StrCat("Activate: no activation ", static_cast<int>(f)));
+}
+
+struct MLPOptions {
+  Activation activation = Activation::kGelu;
+  double dropout = 0;  // of the hidden values
+  bool bias = true;
+  // What the weights to be loaded call the two maps.
+  const char* up = "up";
+  const char* down = "down";
+};
+
+// y = down(dropout(f(up(x)))); x [..., d_model] -> [..., d_model].
+// Parameters "up.weight" [hidden, d_model], "down.weight" [d_model, hidden] and
+// their biases.
+class MLP {
+ public:
+  MLP(Params p, int64_t d_model, int64_t hidden, MLPOptions options = {})
+      : up_(p.Sub(options.up), d_model, hidden, {.bias = options.bias}),
+        down_(p.Sub(options.down), hidden, d_model, {.bias = options.bias}),
+        activation_(options.activation),
+        dropout_(options.dropout),
+        path_(p.layer_path()) {}
+
+  Tensor operator()(const Tensor& x) const {
+    const auto scope = path_.Open();
+    return down_(dropout_(Activate(activation_, up_(x))));
+  }
+
+ private:
+  Linear up_, down_;
+  Activation activation_;
+  Dropout dropout_;
+  LayerPath path_;
+};
+
+}  // namespace wengert::nn
+
+#endif  // WENGERT_NN_MLP_H_
