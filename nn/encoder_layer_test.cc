@@ -1,6 +1,7 @@
 #include "nn/encoder_layer.h"
 
-#include "gmock/gmock.h"
+#include <cmath>
+
 #include "gtest/gtest.h"
 #include "nn/layer_testlib.h"
 
@@ -86,10 +87,23 @@ TEST(EncoderLayerTest, BothBranchesAreDropped) {
         store.root(),
         {.d_model = 8, .n_heads = 2, .hidden = 16, .dropout = 1, .norm = norm});
     Tape tape(generator);
+    const uint64_t before = generator.offset();
+    const Tensor y = layer(x);
+    // Attention weights, hidden values and both branches draw.
+    EXPECT_EQ(generator.offset() - before, 4u);
     const Tensor wanted =
         norm == Norm::kPost ? wengert::LayerNorm(wengert::LayerNorm(x)) : x;
-    ExpectNear(layer(x), wanted, 1e-6, "y");
+    ExpectNear(y, wanted, 1e-6, "y");
   }
+}
+
+TEST(EncoderLayerTest, UsesItsEps) {
+  const Tensor x = RandomTensor({2, 3, 4}, 1);
+  ParameterStore store(DType::kFloat64);
+  const EncoderLayer layer(
+      store.root(), {.d_model = 4, .n_heads = 2, .hidden = 3, .eps = 1e12});
+  // Such an eps divides what each norm gets by a million.
+  for (double y : layer(x).ToVector()) EXPECT_LT(std::abs(y), 1e-5);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "nn/mlp.h"
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/layer_testlib.h"
 
