@@ -1,0 +1,61 @@
+"""Targets made from the files that lie in a folder, so that adding a layer, an
+operation, a kernel, a test or an example changes no BUILD file."""
+
+# Code that tests share: numpy_random_testlib.h, testing.cc, ...
+_TESTLIB_SRCS = [
+    "**/*testing.cc",
+    "**/*testlib.cc",
+]
+
+_TESTLIB_HDRS = [
+    "**/*testing.h",
+    "**/*testlib.h",
+]
+
+_TEST_FILES = ["**/*_test.cc"] + _TESTLIB_SRCS + _TESTLIB_HDRS
+
+def library(name, exclude = [], visibility = ["//visibility:public"], **kwargs):
+    """Makes a cc_library of the folder's files, less tests and `exclude`."""
+    native.cc_library(
+        name = name,
+        srcs = native.glob(["**/*.cc"], exclude = _TEST_FILES + exclude),
+        hdrs = native.glob(["**/*.h"], exclude = _TEST_FILES + exclude),
+        visibility = visibility,
+        **kwargs
+    )
+
+def programs(deps):
+    """Makes a cc_binary of every *.cc that is no test; returns their names."""
+    names = []
+    for src in native.glob(["*.cc"], exclude = _TEST_FILES):
+        names.append(src[:-len(".cc")])
+        native.cc_binary(
+            name = names[-1],
+            srcs = [src],
+            deps = deps,
+        )
+    return names
+
+def tests(deps, data = []):
+    """Makes a cc_test of every *_test.cc, which may read testdata/ and `data`.
+
+    The code that they share becomes `testlib`, for other folders' tests too.
+    """
+    native.cc_library(
+        name = "testlib",
+        testonly = True,
+        srcs = native.glob(_TESTLIB_SRCS),
+        hdrs = native.glob(_TESTLIB_HDRS),
+        visibility = ["//:__subpackages__"],
+        deps = deps + ["@googletest//:gtest"],
+    )
+    for src in native.glob(["**/*_test.cc"]):
+        native.cc_test(
+            name = src[:-len(".cc")],
+            srcs = [src],
+            data = data + native.glob(["**/testdata/**"]),
+            deps = [
+                ":testlib",
+                "@googletest//:gtest_main",
+            ],
+        )
