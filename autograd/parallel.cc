@@ -1,0 +1,291 @@
+// The pool of threads. A loop is offered in `state_`; a worker enters by
+// counting itself in while the loop is open, takes chunks from a shared counter
+// until none is left, and counts itself out. The calling thread does the same,
+// then closes the loop and waits for the workers inside, never for one that
+// has not come: a loop does not wait until a sleeping thread has woken up.
+#include "autograd/parallel.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "autograd/error.h"
+
+namespace wengert {
+
+constinit thread_local void* parallel_context = nullptr;
+
+namespace {
+
+using ChunkFunction = absl::FunctionRef<void(int64_t begin, int64_t end)>;
+
+constinit thread_local bool in_parallel_for = false;
+
+struct InParallelForScope {
+  InParallelForScope() : before(std::exchange(in_parallel_for, true)) {}
+  ~InParallelForScope() { in_parallel_for = before; }
+  const bool before;
+};
+
+// Waits a moment; called with turn = 0, 1, ... Gives the core away after a few
+// microseconds, as there may be more threads than cores.
+void Pause(int turn) {
+  constexpr int kSpins = 200;
+  if (turn >= kSpins) {
+    sched_yield();
+  } else {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
+
+// A worker sleeps after so many turns, about a quarter of a millisecond.
+constexpr int kTurnsAwake = 1000;
+
+int DefaultNumThreads() {
+  if (const char* text = std::getenv("WENGERT_NUM_THREADS")) {
+    int n;
+    if (!absl::SimpleAtoi(text, &n) || n < 1) {
+      throw Error(absl::StrCat(
+          "WENGERT_NUM_THREADS: want a number of threads >= 1, got '", text,
+          "'"));
+    }
+    return n;
+  }
+  cpu_set_t cores;  // those that this process may use
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
+    return CPU_COUNT(&cores);
+  }
+  return std::max<int>(1, std::thread::hardware_concurrency());
+}
+
+void RunHere(int64_t n, int64_t grain, ChunkFunction fn) {
+  InParallelForScope scope;
+  for (int64_t begin = 0; begin < n;) {
+    const int64_t end = grain < n - begin ? begin + grain : n;
+    fn(begin, end);
+    begin = end;
+  }
+}
+
+class Pool {
+ public:
+  static Pool& Get() {
+    // Never destroyed, so that destructors which run later may still loop;
+    // its threads end with main.
+    static Pool& pool = *new Pool;
+    struct StopAtExit {
+      ~StopAtExit() {
+        // From inside a loop nothing could be waited for.
+        if (!in_parallel_for) pool.StopForGood();
+      }
+    };
+    static StopAtExit stop_at_exit;
+    return pool;
+  }
+
+  int num_threads() const { return num_threads_; }
+
+  void set_num_threads(int n) {
+    std::lock_guard lock(loop_mutex_);
+    if (static_cast<size_t>(n) <= workers_.size()) StopWorkers();
+    num_threads_ = n;
+  }
+
+  ParallelStats stats() const { return {shared_loops_, worker_chunks_}; }
+
+  void Run(int64_t n, int64_t grain, ChunkFunction fn) {
+    std::unique_lock lock(loop_mutex_, std::try_to_lock);
+    if (lock) StartWorkers();
+    if (!lock || workers_.empty()) return RunHere(n, grain, fn);
+    n_ = n;
+    grain_ = grain;
+    chunks_ = (n - 1) / grain + 1;
+    fn_ = &fn;
+    context_ = parallel_context;
+    next_chunk_.store(1, std::memory_order_relaxed);
+    ++shared_loops_;
+    Open();
+    {
+      InParallelForScope scope;
+      RunChunks(0);
+    }
+    state_.fetch_and(~kOpen);
+    for (int turn = 0; (state_.load() & kInside) != 0; ++turn) Pause(turn);
+    if (error_ != nullptr) {
+      std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+  }
+
+ private:
+  // state_: the number of the loop, whether it is open, and how many workers
+  // are inside. Only the thread that holds loop_mutex_ opens and closes.
+  static constexpr uint64_t kLoop = uint64_t{1} << 32;
+  static constexpr uint64_t kOpen = uint64_t{1} << 31;
+  static constexpr uint64_t kInside = kOpen - 1;
+
+  void Open() {
+    state_.store((state_.load() / kLoop + 1) * kLoop | kOpen);
+    // A worker counts itself in sleeping_ before it looks at state_ for the
+    // last time, so either it sees the loop or it is seen here.
+    int64_t sleeping = sleeping_.load();
+    if (sleeping == 0) return;
+    { std::lock_guard lock(sleep_mutex_); }
+    for (sleeping = std::min(sleeping, chunks_ - 1); sleeping > 0; --sleeping) {
+      wake_.notify_one();
+    }
+  }
+
+  // Runs `chunk` and then others until none is left; returns how many.
+  int64_t RunChunks(int64_t chunk) {
+    int64_t count = 0;
+    for (; chunk < chunks_; chunk = next_chunk_.fetch_add(1), ++count) {
+      const int64_t begin = chunk * grain_;
+      try {
+        (*fn_)(begin, grain_ < n_ - begin ? begin + grain_ : n_);
+      } catch (...) {
+        next_chunk_.store(chunks_);
+        std::lock_guard lock(error_mutex_);
+        if (error_ == nullptr || chunk < error_chunk_) {
+          error_ = std::current_exception();
+          error_chunk_ = chunk;
+        }
+      }
+    }
+    return count;
+  }
+
+  // True if there is a loop to work on other than the last one.
+  bool HasWork(uint64_t last) const {
+    const uint64_t state = state_.load();
+    return (state & kOpen) != 0 && state / kLoop != last;
+  }
+
+  void Work() {
+    in_parallel_for = true;
+    uint64_t last = 0;  // the loop that this worker was in
+    for (;;) {
+      for (int turn = 0; !HasWork(last) && !stop_; ++turn) {
+        if (turn < kTurnsAwake) {
+          Pause(turn);
+        } else {
+          std::unique_lock lock(sleep_mutex_);
+          ++sleeping_;
+          wake_.wait(lock, [&] { return HasWork(last) || stop_; });
+          --sleeping_;
+        }
+      }
+      if (stop_) return;
+      uint64_t state = state_.load();
+      if ((state & kOpen) == 0 ||
+          !state_.compare_exchange_strong(state, state + 1)) {
+        continue;
+      }
+      last = state / kLoop;
+      parallel_context = context_;
+      worker_chunks_ += RunChunks(next_chunk_.fetch_add(1));
+      parallel_context = nullptr;
+      --state_;
+    }
+  }
+
+  void StartWorkers() {
+    while (!stopped_for_good_ &&
+           static_cast<int>(workers_.size()) + 1 < num_threads_) {
+      try {
+        workers_.emplace_back([this] { Work(); });
+      } catch (const std::system_error&) {
+        // No more threads to be had: fewer give the same results.
+        num_threads_ = static_cast<int>(workers_.size()) + 1;
+      }
+    }
+  }
+
+  void StopWorkers() {
+    stop_ = true;
+    { std::lock_guard lock(sleep_mutex_); }
+    wake_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+    workers_.clear();
+    stop_ = false;
+  }
+
+  void StopForGood() {
+    std::lock_guard lock(loop_mutex_);
+    StopWorkers();
+    stopped_for_good_ = true;
+  }
+
+  // Held by the thread whose loop the workers run.
+  std::mutex loop_mutex_;
+  std::vector<std::thread> workers_;
+  std::atomic<int> num_threads_ = DefaultNumThreads();
+  bool stopped_for_good_ = false;
+
+  // The loop: written while it is closed.
+  int64_t n_ = 0;
+  int64_t grain_ = 0;
+  int64_t chunks_ = 0;
+  const ChunkFunction* fn_ = nullptr;
+  void* context_ = nullptr;
+
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+  int64_t error_chunk_ = 0;
+
+  std::mutex sleep_mutex_;
+  std::condition_variable wake_;
+  std::atomic<int64_t> sleeping_{0};
+  std::atomic<bool> stop_{false};
+
+  std::atomic<int64_t> shared_loops_{0};
+  std::atomic<int64_t> worker_chunks_{0};
+
+  // Each on its own cache line: all threads write them.
+  alignas(64) std::atomic<uint64_t> state_{0};
+  alignas(64) std::atomic<int64_t> next_chunk_{0};
+};
+
+}  // namespace
+
+void ParallelFor(int64_t n, int64_t grain, ChunkFunction fn) {
+  if (grain < 1) {
+    throw Error(absl::StrCat("ParallelFor: want grain >= 1, got ", grain));
+  }
+  if (n <= 0) return;
+  if (n <= grain || in_parallel_for || Pool::Get().num_threads() == 1) {
+    RunHere(n, grain, fn);
+  } else {
+    Pool::Get().Run(n, grain, fn);
+  }
+}
+
+bool InParallelFor() { return in_parallel_for; }
+
+int NumThreads() { return Pool::Get().num_threads(); }
+
+void SetNumThreads(int n) {
+  if (n < 1) throw Error(absl::StrCat("SetNumThreads: want n >= 1, got ", n));
+  if (in_parallel_for) {
+    throw Error("SetNumThreads: not to be called inside a ParallelFor");
+  }
+  Pool::Get().set_num_threads(n);
+}
+
+ParallelStats GetParallelStats() { return Pool::Get().stats(); }
+
+}  // namespace wengert
