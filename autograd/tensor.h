@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -89,7 +90,8 @@ class Tensor {
   template <class T>
   static Tensor From(const Shape& shape, const std::vector<T>& values);
   template <class T = float>
-  static Tensor Of(const Shape& shape, std::initializer_list<T> values) {
+  static Tensor Of(const Shape& shape,
+                   std::initializer_list<std::type_identity_t<T>> values) {
     return From(shape, std::vector<T>(values));
   }
   // Elements [offset, offset + shape.size()) of `base`, sharing its memory.

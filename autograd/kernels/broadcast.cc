@@ -208,6 +208,7 @@ template void Where(Dims, const bool*, Dims, const int64_t*, Dims,
                     const int64_t*, Dims, int64_t*);
 template void BroadcastTo(Dims, const int64_t*, Dims, int64_t*);
 
+template void Apply(Compare, Dims, const bool*, Dims, const bool*, Dims, bool*);
 template void Where(Dims, const bool*, Dims, const bool*, Dims, const bool*,
                     Dims, bool*);
 template void BroadcastTo(Dims, const bool*, Dims, bool*);

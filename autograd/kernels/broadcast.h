@@ -20,7 +20,7 @@ template <class T>
 void Apply(Binary op, Dims out, const T* a, Dims a_dims, const T* b,
            Dims b_dims, T* y);
 
-// y[out] = whether a op b. T: float, double, int32_t, int64_t.
+// y[out] = whether a op b. T: float, double, int32_t, int64_t, bool.
 template <class T>
 void Apply(Compare op, Dims out, const T* a, Dims a_dims, const T* b,
            Dims b_dims, bool* y);
