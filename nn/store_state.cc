@@ -88,4 +88,11 @@ void StoreState::CheckUsable(const char* op) const {
   }
 }
 
+void StoreState::CheckGradients(const char* op) const {
+  if (!gradients_invalid) return;
+  throw Error(absl::StrCat(op,
+                           ": a Backward threw half-way, and the gradients are "
+                           "incomplete; call ZeroGrad first"));
+}
+
 }  // namespace wengert::nn::internal

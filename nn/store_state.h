@@ -55,6 +55,8 @@ class StoreState final : public ParameterOwner {
   // Throws Error, which starts with `op`, when the store has ended or a
   // backward pass is writing into it.
   void CheckUsable(const char* op) const;
+  // Likewise when a backward pass threw half-way and left partial gradients.
+  void CheckGradients(const char* op) const;
 
   const DType dtype;
   const uint64_t seed;

@@ -76,6 +76,15 @@ void SgdStep(int64_t n, const SgdFactors& factors, const T* g, T* w, T* b) {
 }
 
 template <class T>
+void Scale(int64_t n, double factor, T* x) {
+  ParallelFor(n, kGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      x[i] = static_cast<T>(factor * static_cast<double>(x[i]));
+    }
+  });
+}
+
+template <class T>
 double SumSquares(int64_t n, double scale, const T* x) {
   if (n <= kGrain) return SumSquaresChunk(n, scale, x);
   const int64_t n_chunks = (n - 1) / kGrain + 1;
@@ -98,6 +107,8 @@ template void AdamStep(int64_t, const AdamFactors&, const double*, double*,
 template void SgdStep(int64_t, const SgdFactors&, const float*, float*, float*);
 template void SgdStep(int64_t, const SgdFactors&, const double*, double*,
                       double*);
+template void Scale(int64_t, double, float*);
+template void Scale(int64_t, double, double*);
 template double SumSquares(int64_t, double, const float*);
 template double SumSquares(int64_t, double, const double*);
 

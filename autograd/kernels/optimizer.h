@@ -35,6 +35,10 @@ struct SgdFactors {
 template <class T>
 void SgdStep(int64_t n, const SgdFactors& factors, const T* g, T* w, T* b);
 
+// x = factor x, rounded once.
+template <class T>
+void Scale(int64_t n, double factor, T* x);
+
 // The sum of (scale x)^2, added in double.
 template <class T>
 double SumSquares(int64_t n, double scale, const T* x);

@@ -1,0 +1,210 @@
+#include "train/optimizer.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "autograd/error.h"
+
+namespace wengert::train {
+namespace {
+
+OwnerHandle Share(ParameterOwner& owner) {
+  owner.Ref();
+  return OwnerHandle(&owner);
+}
+
+}  // namespace
+
+Optimizer::Optimizer(nn::ParameterStore& store, const char* kind,
+                     std::vector<std::string> tensors, double lr,
+                     DecayFilter decay_filter)
+    : owner_(Share(store.state())),
+      store_(store.state()),
+      kind_(kind),
+      tensor_names_(std::move(tensors)),
+      decay_filter_(std::move(decay_filter)) {
+  set_lr(lr);
+  Grow();
+}
+
+void Optimizer::Check(bool valid, const char* option, double value,
+                      const char* wanted) const {
+  if (valid) return;
+  throw Error(
+      absl::StrCat(kind_, ": ", option, " is ", value, "; wanted ", wanted));
+}
+
+void Optimizer::CheckLr(double lr) const {
+  Check(lr >= 0 && std::isfinite(lr), "lr", lr, "a finite number >= 0");
+}
+
+void Optimizer::set_lr(double lr) {
+  CheckLr(lr);
+  lr_ = lr;
+}
+
+void Optimizer::CheckUsable(const char* what) const {
+  store_.CheckUsable(absl::StrCat(kind_, ".", what).c_str());
+}
+
+// Makes the state of parameters that are new.
+void Optimizer::Grow() {
+  if (entries_.size() == store_.parameters.size()) return;
+  const size_t bytes = ByteSize(store_.dtype);
+  segments_.resize(store_.segments.size());
+  size_t n_seen = 0;
+  for (size_t s = 0; s < segments_.size(); ++s) {
+    const nn::Segment& segment = store_.segments[s];
+    SegmentState& state = segments_[s];
+    while (state.tensors.size() < tensor_names_.size()) {
+      state.tensors.push_back(
+          Tensor::Empty(segment.values.shape(), store_.dtype));
+    }
+    for (const Tensor& x : state.tensors) {
+      std::memset(static_cast<char*>(x.impl()->data) + state.used * bytes, 0,
+                  (segment.used - state.used) * bytes);
+    }
+    state.used = segment.used;
+    for (size_t i = 0; i < segment.parameters.size(); ++i) {
+      if (n_seen++ < entries_.size()) continue;
+      const Parameter& p = *segment.parameters[i];
+      Entry entry{0, !decay_filter_ || decay_filter_(p.name, p.value), {}};
+      for (const Tensor& x : state.tensors) {
+        entry.tensors.push_back(
+            Tensor::Alias(x, segment.offsets[i], p.value.shape()));
+      }
+      entries_.push_back(std::move(entry));
+    }
+  }
+}
+
+void Optimizer::Step() {
+  CheckUsable("Step");
+  store_.CheckGradients(absl::StrCat(kind_, ".Step").c_str());
+  Grow();
+  auto entry = entries_.begin();
+  for (size_t s = 0; s < segments_.size(); ++s) {
+    nn::Segment& segment = store_.segments[s];
+    // Neighbours that are updated alike share one pass; in the gap between
+    // them all is zero and stays so.
+    Run run{0, 0, 0, false, segment, absl::MakeSpan(segments_[s].tensors)};
+    const auto flush = [&] {
+      if (run.size > 0) Update(run);
+      run.size = 0;
+    };
+    for (size_t i = 0; i < segment.parameters.size(); ++i, ++entry) {
+      Parameter& p = *segment.parameters[i];
+      if (p.state != Parameter::Grad::kFresh) {
+        flush();
+        continue;
+      }
+      p.state = Parameter::Grad::kUsed;
+      // What was recorded with the old value must not go backward any more.
+      p.value.impl()->versioned->version.fetch_add(1,
+                                                   std::memory_order_relaxed);
+      ++entry->step;
+      if (run.step != entry->step || run.decay != entry->decay) flush();
+      if (run.size == 0) run.begin = segment.offsets[i];
+      run.size = segment.offsets[i] + p.value.size() - run.begin;
+      run.step = entry->step;
+      run.decay = entry->decay;
+    }
+    flush();
+  }
+}
+
+OptimizerState Optimizer::State() {
+  CheckUsable("State");
+  Grow();
+  OptimizerState state{kind_, options(), {}};
+  state.options["lr"] = lr_;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    OptimizerState::Entry saved{entries_[i].step, entries_[i].decay, {}};
+    for (size_t k = 0; k < tensor_names_.size(); ++k) {
+      saved.tensors[tensor_names_[k]] = entries_[i].tensors[k].Clone();
+    }
+    state.parameters[store_.parameters[i]->name] = std::move(saved);
+  }
+  return state;
+}
+
+// The saved entry of each parameter, or faults.
+std::vector<const OptimizerState::Entry*> Optimizer::Match(
+    const OptimizerState& state, std::vector<std::string>& faults) const {
+  std::map<std::string, const OptimizerState::Entry*> by_canonical_name;
+  for (const auto& [name, entry] : state.parameters) {
+    const auto* known = store_.FindName(name);
+    if (!known) {
+      faults.push_back(absl::StrCat("the store has no '", name, "'"));
+    } else if (!by_canonical_name.emplace(known->parameter->name, &entry)
+                    .second) {
+      faults.push_back(absl::StrCat("'", name,
+                                    "' has a state, and so has a "
+                                    "name that it is tied to"));
+    }
+  }
+  std::vector<const OptimizerState::Entry*> matched;
+  for (const Parameter* p : store_.parameters) {
+    const auto found = by_canonical_name.find(p->name);
+    if (found == by_canonical_name.end()) {
+      faults.push_back(absl::StrCat("the state has no '", p->name, "'"));
+      continue;
+    }
+    const OptimizerState::Entry& entry = *matched.emplace_back(found->second);
+    if (entry.step < 0) {
+      faults.push_back(absl::StrCat("'", p->name, "' has had ", entry.step,
+                                    " updates; wanted >= 0"));
+    }
+    for (const std::string& name : tensor_names_) {
+      const auto x = entry.tensors.find(name);
+      const std::string got =
+          Describe(x == entry.tensors.end() ? Tensor() : x->second);
+      if (got != Describe(p->value)) {
+        faults.push_back(absl::StrCat("'", name, "' of '", p->name, "' is ",
+                                      got, "; wanted ", Describe(p->value)));
+      }
+    }
+  }
+  return matched;
+}
+
+void Optimizer::Load(const OptimizerState& state) {
+  CheckUsable("Load");
+  Grow();
+  std::vector<std::string> faults;
+  if (state.kind != kind_) {
+    faults.push_back(absl::StrCat("the state is one of ", state.kind));
+  }
+  std::map<std::string, double> wanted = options();
+  wanted["lr"] = lr_;
+  for (const auto& [name, value] : state.options) {
+    if (wanted.erase(name) == 0) {
+      faults.push_back(absl::StrCat("there is no option '", name, "'"));
+    }
+  }
+  for (const auto& [name, value] : wanted) {
+    faults.push_back(absl::StrCat("the option '", name, "' is missing"));
+  }
+  const auto matched = Match(state, faults);
+  if (!faults.empty()) {
+    throw Error(absl::StrCat(kind_, ".Load: ", absl::StrJoin(faults, "; ")));
+  }
+  const double lr = state.options.at("lr");
+  CheckLr(lr);
+  set_options(state.options);
+  lr_ = lr;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].step = matched[i]->step;
+    entries_[i].decay = matched[i]->decay;
+    for (size_t k = 0; k < tensor_names_.size(); ++k) {
+      const Tensor& from = matched[i]->tensors.at(tensor_names_[k]);
+      std::memcpy(entries_[i].tensors[k].impl()->data, from.impl()->data,
+                  from.size() * ByteSize(from.dtype()));
+    }
+  }
+}
+
+}  // namespace wengert::train

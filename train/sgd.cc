@@ -1,0 +1,48 @@
+#include "train/sgd.h"
+
+#include <cmath>
+
+#include "autograd/kernels/optimizer.h"
+
+namespace wengert::train {
+
+Sgd::Sgd(nn::ParameterStore& store, SgdOptions o)
+    : Optimizer(store, "Sgd", {"momentum"}, o.lr, o.decay_filter) {
+  set_options({{"momentum", o.momentum},
+               {"nesterov", o.nesterov},
+               {"weight_decay", o.weight_decay}});
+}
+
+std::map<std::string, double> Sgd::options() const {
+  return {{"momentum", momentum_},
+          {"nesterov", nesterov_},
+          {"weight_decay", weight_decay_}};
+}
+
+void Sgd::set_options(const std::map<std::string, double>& options) {
+  const double momentum = options.at("momentum");
+  Check(momentum >= 0 && momentum < 1, "momentum", momentum,
+        "a number in [0, 1)");
+  const double nesterov = options.at("nesterov");
+  Check(nesterov == 0 || nesterov == 1, "nesterov", nesterov, "0 or 1");
+  const double decay = options.at("weight_decay");
+  Check(decay >= 0 && std::isfinite(decay), "weight_decay", decay,
+        "a finite number >= 0");
+  momentum_ = momentum;
+  nesterov_ = nesterov;
+  weight_decay_ = decay;
+}
+
+void Sgd::Update(const Run& run) {
+  const kernels::SgdFactors factors = {.lr = lr(),
+                                       .momentum = momentum_,
+                                       .nesterov = nesterov_ != 0,
+                                       .l2 = run.decay ? weight_decay_ : 0};
+  const auto step = [&]<class T>(T) {
+    kernels::SgdStep<T>(run.size, factors, run.At<T>(run.segment.gradients),
+                        run.At<T>(run.segment.values), run.At<T>(run.state[0]));
+  };
+  dtype() == DType::kFloat32 ? step(float{}) : step(double{});
+}
+
+}  // namespace wengert::train
