@@ -198,6 +198,7 @@ TEST(AttentionTest, BlocksOfQueriesAndKeysAgreeWithTheDefinition) {
       AttentionArgs<double> x;
       x.batch = 2, x.heads = 2, x.kv_heads = 1, x.tq = tq, x.tk = tk;
       x.d = 17, x.dv = 5, x.scale = .25, x.causal = causal;
+      x.dropout_p = causal ? .2 : 0, x.seed = 3;
       auto p = MakeProblem(x, true, kFull, kFull);
       const Result<double> r = Solve(p);
       const auto out =
@@ -234,6 +235,7 @@ TEST(AttentionTest, BlocksOfQueriesAndKeysAgreeWithTheDefinition) {
       AttentionArgs<float> xf;
       xf.batch = 2, xf.heads = 2, xf.kv_heads = 1, xf.tq = tq, xf.tk = tk;
       xf.d = 17, xf.dv = 5, xf.scale = .25, xf.causal = causal;
+      xf.dropout_p = x.dropout_p, xf.seed = x.seed;
       const Result<float> f = Solve(MakeProblem(xf, true, kFull, kFull));
       const auto expect_near = [](const std::vector<float>& got,
                                   const std::vector<double>& expected) {

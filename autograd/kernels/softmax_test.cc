@@ -125,16 +125,29 @@ TYPED_TEST(SoftmaxTest, InfinitiesAndNan) {
   EXPECT_EQ(y, To<T>({-kInf, 0, -kInf}));
 
   for (const double bad : {kInf, double(NAN)}) {
-    for (const int64_t width : {3, 100}) {
-      for (const int64_t place : {int64_t{0}, width - 1}) {
-        std::vector<T> x(width, -1), out(width);
-        x[place] = T(bad);
-        Softmax<T>(1, width, x.data(), out.data());
-        for (const T v : out) EXPECT_TRUE(std::isnan(v));
-        LogSoftmax<T>(1, width, x.data(), out.data());
-        for (const T v : out) EXPECT_TRUE(std::isnan(v));
+    for (const double others : {-1., -kInf}) {
+      for (const int64_t width : {3, 100}) {
+        for (const int64_t place : {int64_t{0}, width - 1}) {
+          std::vector<T> x(width, T(others)), out(width);
+          x[place] = T(bad);
+          Softmax<T>(1, width, x.data(), out.data());
+          for (const T v : out) EXPECT_TRUE(std::isnan(v));
+          LogSoftmax<T>(1, width, x.data(), out.data());
+          for (const T v : out) EXPECT_TRUE(std::isnan(v));
+        }
       }
     }
+  }
+}
+
+TYPED_TEST(SoftmaxTest, TheLargestIsFoundWhereverItStands) {
+  using T = TypeParam;
+  for (int64_t place = 0; place < 100; ++place) {
+    std::vector<T> x(100, -1000), y(100), expected(100, 0);
+    x[place] = 1000;
+    expected[place] = 1;
+    Softmax<T>(1, 100, x.data(), y.data());
+    EXPECT_EQ(y, expected);
   }
 }
 
