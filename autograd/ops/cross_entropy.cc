@@ -106,12 +106,14 @@ Tensor CrossEntropyComposed(const Tensor& logits, const Tensor& targets,
                                          ids.shape().dims().end());
   column.push_back(1);
   const Tensor is_target = Equal(Reshape(ids, Shape(column)), classes);
-  const Tensor log_p = LogSoftmaxComposed(logits);
+  const Tensor ignored =
+      Equal(ids, Tensor::From<int64_t>({}, {options.ignore_index}));
+  // An ignored row may hold anything, NaN too.
+  const Tensor log_p = LogSoftmaxComposed(
+      MaskedFill(logits, Reshape(ignored, Shape(column)), 0));
   const Tensor zero = Tensor::Scalar(0, logits.dtype());
   Tensor loss = Affine(Sum(Where(is_target, log_p, zero), -1), -(1 - s), 0);
   if (s > 0) loss = loss - Mean(log_p, -1) * s;
-  const Tensor ignored =
-      Equal(ids, Tensor::From<int64_t>({}, {options.ignore_index}));
   loss = MaskedFill(loss, ignored, 0);
   if (options.reduction == Reduction::kNone) return loss;
   return Sum(loss) * Factor(options.reduction, count);

@@ -25,6 +25,13 @@ Tensor Mapped(const char* op, Unary kind, const Tensor& x) {
   return y;
 }
 
+// x within [-bound, bound]: where a function is flat in all its derivatives, a
+// power of x that they hold must not overflow to meet its 0.
+Tensor Clamped(const Tensor& x, double bound) {
+  return Maximum(Tensor::Scalar(-bound, x.dtype()),
+                 Minimum(Tensor::Scalar(bound, x.dtype()), x));
+}
+
 // A fused activation: value f, gradient kernel df, composition.
 template <class F, class DF>
 Tensor Activation(const char* op, const Tensor& x, F f, DF df,
@@ -147,7 +154,8 @@ Tensor Gelu(const Tensor& x) {
 }
 
 Tensor GeluComposed(const Tensor& x) {
-  return x * Affine(Erfc(x * -std::numbers::sqrt2 / 2), 0.5, 0);
+  // Beyond 40 the normal density is 0 in double too.
+  return x * Affine(Erfc(Clamped(x, 40) * -std::numbers::sqrt2 / 2), 0.5, 0);
 }
 
 // y = x s, s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x³):
@@ -159,10 +167,8 @@ Tensor GeluTanh(const Tensor& x) {
 }
 
 Tensor GeluTanhComposed(const Tensor& x) {
-  // Beyond 30 the sigmoid is 0 or 1 in double too, and x³ would overflow.
-  const Tensor low = Tensor::Scalar(-30, x.dtype());
-  const Tensor high = Tensor::Scalar(30, x.dtype());
-  const Tensor c = Maximum(low, Minimum(high, x));
+  // Beyond 30 the sigmoid is 0 or 1 in double too.
+  const Tensor c = Clamped(x, 30);
   const double k = 2 * std::sqrt(2 / std::numbers::pi);
   return x * Sigmoid(k * c * Affine(Square(c), 0.044715, 1));
 }

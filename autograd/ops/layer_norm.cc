@@ -10,7 +10,7 @@ namespace wengert {
 // dx = rstd (e - mean(e) - h mean(e h)), dgain = sum dy h, dbias = sum dy
 Tensor LayerNorm(const Tensor& x, const Tensor& gain, const Tensor& bias,
                  double eps) {
-  const DType dtype = CheckFloats("LayerNorm", {x, gain, bias});
+  const DType dtype = CheckFloats("LayerNorm", {x}, {gain, bias});
   const int64_t width = x.rank() > 0 ? x.dim(-1) : 0;
   const auto fits = [&](const Tensor& p) {
     return !p.defined() || p.shape() == Shape{width};
@@ -56,8 +56,9 @@ Tensor LayerNorm(const Tensor& x, const Tensor& gain, const Tensor& bias,
 Tensor LayerNormComposed(const Tensor& x, const Tensor& gain,
                          const Tensor& bias, double eps) {
   const ReduceOptions keep{.keep_dims = true};
-  Tensor c = x - Mean(x, -1, keep);
-  c = c - Mean(c, -1, keep);  // what rounding of the mean left
+  Tensor mean = Mean(x, -1, keep);
+  mean = mean + Mean(x - mean, -1, keep);  // what its rounding left
+  const Tensor c = x - mean;
   Tensor y = c * Rsqrt(Mean(Square(c), -1, keep) + eps);
   if (gain.defined()) y = y * gain;
   return bias.defined() ? y + bias : y;

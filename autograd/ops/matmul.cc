@@ -50,7 +50,8 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options) {
                                        batch.dims().end());
   dims.insert(dims.end(), {m, n});
   if (b.rank() == 2 && a.rank() > 2 && !ta) {  // one tall product
-    return Reshape(MatMul(Reshape(a, {-1, k}), b, options), Shape(dims));
+    const Tensor rows = Reshape(a, {batch.size() * m, k});
+    return Reshape(MatMul(rows, b, options), Shape(dims));
   }
   Tensor y = Tensor::Empty(Shape(dims), dtype);
   const auto a_at = Offsets(batch, a.shape()), b_at = Offsets(batch, b.shape());
@@ -80,7 +81,7 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options) {
 
 // y = x Wᵀ + b: dx = dy W, dW = dyᵀ x, db = sum of dy over rows
 Tensor Linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const DType dtype = CheckFloats("Linear", {x, weight, bias});
+  const DType dtype = CheckFloats("Linear", {x, weight}, {bias});
   const bool fits = x.rank() >= 1 && weight.rank() == 2 &&
                     x.dim(-1) == weight.dim(1) &&
                     (!bias.defined() || bias.shape() == Shape{weight.dim(0)});

@@ -95,7 +95,8 @@ Tensor GatherRows(const Tensor& table, const Tensor& ids, Rule rule) {
 
 // y = x in another shape: dx = dy in x's shape
 Tensor Reshape(const Tensor& x, const Shape& shape) {
-  if (!x.defined() || shape.size() != x.size()) {
+  CheckDefined("Reshape", x);
+  if (shape.size() != x.size()) {
     Throw("Reshape", Describe(x), " to ", shape.ToString(),
           "; wanted as many elements");
   }
@@ -107,15 +108,17 @@ Tensor Reshape(const Tensor& x, const Shape& shape) {
 }
 
 Tensor Reshape(const Tensor& x, absl::Span<const int64_t> dims) {
+  CheckDefined("Reshape", x);
   absl::InlinedVector<int64_t, 6> full(dims.begin(), dims.end());
   const auto hole = std::find(full.begin(), full.end(), -1);
   if (hole != full.end()) {
     *hole = 1;
-    const int64_t rest = Shape(full).size();
+    const bool valid = std::all_of(full.begin(), full.end(),
+                                   [](int64_t dim) { return dim >= 0; });
+    const int64_t rest = valid ? Shape(full).size() : 0;
     if (rest == 0 || x.size() % rest != 0) {
-      *hole = -1;
-      Throw("Reshape", Describe(x), " to [", absl::StrJoin(full, ", "),
-            "]: -1 has no whole size there");
+      Throw("Reshape", Describe(x), " to [", absl::StrJoin(dims, ", "),
+            "]; wanted at most one -1, with a whole size in its place");
     }
     *hole = x.size() / rest;
   }
@@ -127,6 +130,7 @@ Tensor Reshape(const Tensor& x, std::initializer_list<int64_t> dims) {
 
 // y = x with its axes in another order: dx = dy with them put back
 Tensor Permute(const Tensor& x, absl::Span<const int> axes) {
+  CheckDefined("Permute", x);
   absl::InlinedVector<int, 6> order, inverse(x.rank(), -1);
   absl::InlinedVector<int64_t, 6> dims;
   for (int axis : axes) {
@@ -155,6 +159,7 @@ Tensor Permute(const Tensor& x, std::initializer_list<int> axes) {
 }
 
 Tensor Transpose(const Tensor& x) {
+  CheckDefined("Transpose", x);
   if (x.rank() < 2) Throw("Transpose", Describe(x), "; wanted rank 2 or more");
   absl::InlinedVector<int, 6> axes;
   for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
@@ -164,6 +169,7 @@ Tensor Transpose(const Tensor& x) {
 
 // y = x[start : start + length] along axis: dx = dy there, 0 elsewhere
 Tensor Slice(const Tensor& x, int axis, int64_t start, int64_t length) {
+  CheckDefined("Slice", x);
   const int a = x.shape().CheckAxis("Slice", axis);
   if (start < 0 || length < 0 || length > x.dim(a) - start) {
     Throw("Slice", "[", start, ", ", start, " + ", length, ") along axis ", a,
@@ -191,6 +197,7 @@ Tensor Slice(const Tensor& x, int axis, int64_t start, int64_t length) {
 // y = xs, one behind the other along axis: dx_i = its slice of dy
 Tensor Concat(absl::Span<const Tensor> xs, int axis) {
   if (xs.empty()) Throw("Concat", "no tensors; wanted one or more");
+  CheckDefined("Concat", xs[0]);
   const int a = xs[0].shape().CheckAxis("Concat", axis);
   int64_t total = 0;
   for (const Tensor& x : xs) {
@@ -264,8 +271,9 @@ Tensor Embedding(const Tensor& table, const Tensor& ids, int64_t padding_id) {
 Tensor ScatterRows(const Tensor& x, const Tensor& ids, int64_t n_rows,
                    int64_t padding_id) {
   const DType dtype = CheckFloats("ScatterRows", {x});
-  const int lead = ids.rank();
-  if (x.rank() < lead || Shape(x.shape().dims().first(lead)) != ids.shape()) {
+  const int lead = ids.defined() ? ids.rank() : 0;
+  if (!ids.defined() || x.rank() < lead ||
+      Shape(x.shape().dims().first(lead)) != ids.shape()) {
     Throw("ScatterRows", "x ", Describe(x), " with ids ", Describe(ids),
           "; wanted x of shape ids.shape + row shape");
   }
@@ -323,6 +331,7 @@ Tensor Where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 }
 
 Tensor MaskedFill(const Tensor& x, const Tensor& mask, double value) {
+  CheckDefined("MaskedFill", x);
   return Where(mask, Tensor::Full({}, value, x.dtype()), x);
 }
 

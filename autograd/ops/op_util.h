@@ -17,24 +17,31 @@ template <class... Parts>
   throw Error(absl::StrCat(op, ": ", parts...));
 }
 
-// Throws unless all defined operands are floats of one dtype, which it returns.
-inline DType CheckFloats(
-    const char* op,
-    std::initializer_list<std::reference_wrapper<const Tensor>> operands) {
-  std::string all;
-  for (const Tensor& x : operands) {
-    if (x.defined())
-      absl::StrAppend(&all, all.empty() ? "" : ", ", Describe(x));
-  }
+using Operands = std::initializer_list<std::reference_wrapper<const Tensor>>;
+
+// Throws unless the operands, and those optional ones that are defined, are
+// floats of one dtype, which it returns.
+inline DType CheckFloats(const char* op, Operands operands,
+                         Operands optional = {}) {
   const Tensor& first = *operands.begin();
-  if (!first.defined()) Throw(op, "the first operand is not defined");
-  for (const Tensor& x : operands) {
-    if (!x.defined()) continue;
-    if (!IsFloat(x.dtype()) || x.dtype() != first.dtype()) {
-      Throw(op, "got ", all, "; wanted float32 or float64, all of one dtype");
+  const auto fits = [&](const Tensor& x) {
+    return x.defined() && IsFloat(x.dtype()) && x.dtype() == first.dtype();
+  };
+  bool all = true;
+  for (const Tensor& x : operands) all = all && fits(x);
+  for (const Tensor& x : optional) all = all && (!x.defined() || fits(x));
+  if (all) return first.dtype();
+  std::string got;
+  for (const Operands& list : {operands, optional}) {
+    for (const Tensor& x : list) {
+      absl::StrAppend(&got, got.empty() ? "" : ", ", Describe(x));
     }
   }
-  return first.dtype();
+  Throw(op, "got ", got, "; wanted float32 or float64, all of one dtype");
+}
+
+inline void CheckDefined(const char* op, const Tensor& x) {
+  if (!x.defined()) Throw(op, "the operand is undefined; wanted an array");
 }
 
 // f(float{}) or f(double{}).

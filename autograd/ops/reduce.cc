@@ -59,6 +59,7 @@ Tensor Sum(const Tensor& x, const Axes& axes, ReduceOptions options) {
 }
 
 Tensor Mean(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  CheckFloats("Mean", {x});
   const Plan plan = PlanOf("Mean", x.shape(), axes, options);
   return Affine(Sum(x, axes, options), 1.0 / static_cast<double>(plan.reduced),
                 0);
@@ -90,7 +91,8 @@ Tensor Max(const Tensor& x, const Axes& axes, ReduceOptions options) {
   return y;
 }
 
-// y = log sum exp(x): dx = dy exp(x - y)
+// y = log sum exp(x): dx = dy exp(x - y), which is made to sum to dy, as it
+// does but for the rounding of a large y
 Tensor LogSumExp(const Tensor& x, const Axes& axes, ReduceOptions options) {
   const DType dtype = CheckFloats("LogSumExp", {x});
   const Plan plan = PlanOf("LogSumExp", x.shape(), axes, options);
@@ -101,23 +103,26 @@ Tensor LogSumExp(const Tensor& x, const Axes& axes, ReduceOptions options) {
   });
   Record("LogSumExp", y, {x}, Save(x, y),
          [kept = plan.kept](GradientSink& g, const Tensor& x, const Tensor& y) {
-           // Where all is -inf, exp(-inf - 0) is the 0 that is wanted.
            const Tensor lowest = Tensor::Scalar(
                -std::numeric_limits<double>::infinity(), y.dtype());
-           const Tensor safe = MaskedFill(y, Equal(y, lowest), 0);
-           g.Add(0, Reshape(g.dy(), kept) * Exp(x - Reshape(safe, kept)));
+           const Tensor shift = MaskedFill(y.Detach(), Equal(y, lowest), 0);
+           const Tensor p = Exp(x - Reshape(shift, kept));
+           const Tensor sum = SumTo(p, kept);
+           // 0 only where all is -inf, which is then 0 / 1.
+           const Tensor none = Equal(sum, Tensor::Scalar(0, y.dtype()));
+           g.Add(0, Reshape(g.dy(), kept) * (p / MaskedFill(sum, none, 1)));
          });
   return y;
 }
 
 Tensor SumTo(const Tensor& x, const Shape& shape) {
+  const DType dtype = CheckFloats("SumTo", {x});
   if (x.shape() == shape) return x;
   if (!BroadcastsTo(shape, x.shape())) {
     Throw("SumTo", "shape ", shape.ToString(), " does not broadcast to ",
           Describe(x));
   }
   // y = sum over what was repeated: dx = dy, repeated
-  const DType dtype = CheckFloats("SumTo", {x});
   absl::InlinedVector<bool, 6> keep(x.rank(), false);
   for (int i = 1; i <= shape.rank(); ++i) {
     keep[x.rank() - i] = shape[shape.rank() - i] == x.shape()[x.rank() - i];
@@ -135,6 +140,7 @@ Tensor SumTo(const Tensor& x, const Shape& shape) {
 
 // y = x, repeated: dx = dy summed over the repetitions (by the sink)
 Tensor BroadcastTo(const Tensor& x, const Shape& shape) {
+  CheckDefined("BroadcastTo", x);
   if (!BroadcastsTo(x.shape(), shape)) {
     Throw("BroadcastTo", Describe(x), " does not broadcast to ",
           shape.ToString());

@@ -1,0 +1,211 @@
+// Cross-entropy, fused and composed.
+#include "autograd/ops/ops_testlib.h"
+
+namespace wengert {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Op = Tensor (*)(const Tensor&, const Tensor&, CrossEntropyOptions);
+
+constexpr Op kBoth[] = {CrossEntropy, CrossEntropyComposed};
+
+// Value and gradient of each form: the plain and the recorded pass of the fused
+// operation, and the composition.
+template <class Check>
+void ForEachForm(Check check) {
+  for (DType dtype : kFloats) {
+    for (Op op : kBoth) {
+      for (bool recorded : {false, true}) {
+        SCOPED_TRACE(std::string(Name(dtype)) +
+                     (op == CrossEntropy ? " fused" : " composed") +
+                     (recorded ? " recorded" : ""));
+        check(dtype, op, recorded);
+      }
+    }
+  }
+}
+
+ValueAndGradients LossOf(Op op, const Tensor& logits, const Tensor& targets,
+                         CrossEntropyOptions options, bool recorded) {
+  return Differentiate([&](Inputs x) { return op(x[0], targets, options); },
+                       {logits}, {}, recorded);
+}
+
+TEST(CrossEntropyTest, KnownValues) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    const Tensor logits = Values({2, 3}, {1, 2, 3, 0, 0, 0}, dtype);
+    const Tensor targets = Tensor::Of<int32_t>({2}, {2, 0});
+    const double a = 0.40760596444438046, b = std::log(3);
+    auto d = LossOf(op, logits, targets, {}, recorded);
+    EXPECT_EQ(d.value.shape(), Shape{});
+    EXPECT_NEAR(d.value.item(), (a + b) / 2, 3e-7);
+    ExpectClose(
+        d.gradients[0],
+        Values({2, 3}, {0.045015286585190, 0.122364235527399,
+                        -0.167379522112589, -1.0 / 3, 1.0 / 6, 1.0 / 6}),
+        5e-7, "gradient");
+    d = LossOf(op, logits, targets, {.reduction = Reduction::kSum}, recorded);
+    EXPECT_NEAR(d.value.item(), a + b, 3e-7);
+    EXPECT_NEAR(d.gradients[0].ToVector()[3], -2.0 / 3, 1e-7);
+    d = LossOf(op, logits, targets, {.reduction = Reduction::kNone}, recorded);
+    EXPECT_EQ(d.value.shape(), (Shape{2}));
+    EXPECT_THAT(d.value.ToVector(),
+                ElementsAre(DoubleNear(a, 2e-7), DoubleNear(b, 2e-7)));
+  });
+}
+
+TEST(CrossEntropyTest, OnlyTargetIgnored) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    for (double smoothing : {0.0, 0.2}) {
+      const auto d = LossOf(
+          op, Values({1, 3}, {1, 2, 3}, dtype), Tensor::Of<int64_t>({1}, {-1}),
+          {.ignore_index = -1, .label_smoothing = smoothing}, recorded);
+      EXPECT_EQ(d.value.item(), 0);
+      EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(0, 0, 0));
+    }
+  });
+}
+
+TEST(CrossEntropyTest, SmoothingWithAnIgnoredTarget) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    const auto d = LossOf(op, Values({2, 2}, {0, std::log(3), 5, -5}, dtype),
+                          Tensor::Of<int64_t>({2}, {0, -100}),
+                          {.label_smoothing = 0.2}, recorded);
+    EXPECT_NEAR(d.value.item(), 1.2764331, 2e-7);
+    EXPECT_THAT(
+        d.gradients[0].ToVector(),
+        ElementsAre(DoubleNear(-0.65, 1e-7), DoubleNear(0.65, 1e-7), 0, 0));
+  });
+}
+
+// An ignored row may hold anything: padding is often not a number.
+TEST(CrossEntropyTest, IgnoredRowsAreNotRead) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    const auto d =
+        LossOf(op, Values({3, 2}, {NAN, 1, 0, 0, kInf, -kInf}, dtype),
+               Tensor::Of<int64_t>({3}, {-100, 1, -100}),
+               {.label_smoothing = 0.2}, recorded);
+    EXPECT_NEAR(d.value.item(), std::log(2), 1e-7);
+    EXPECT_THAT(
+        d.gradients[0].ToVector(),
+        ElementsAre(0, 0, DoubleNear(0.4, 1e-7), DoubleNear(-0.4, 1e-7), 0, 0));
+  });
+}
+
+TEST(CrossEntropyTest, LargeLogitsLoseNothing) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    auto d = LossOf(op, Values({1, 2}, {1e4, 1e4}, dtype),
+                    Tensor::Of<int64_t>({1}, {0}), {}, recorded);
+    EXPECT_NEAR(d.value.item(), std::log(2), 1e-7);
+    EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(-0.5, 0.5));
+    // A sure prediction: the loss is e^-20, not 0.
+    d = LossOf(op, Values({1, 2}, {1020, 1000}, dtype),
+               Tensor::Of<int64_t>({1}, {0}), {}, recorded);
+    EXPECT_NEAR(d.value.item(), std::exp(-20), 1e-8);
+    if (op == CrossEntropy) {
+      EXPECT_NEAR(d.value.item() / std::exp(-20), 1, 1e-6);
+    }
+  });
+}
+
+TEST(CrossEntropyTest, ImpossibleClasses) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    const auto d = LossOf(op, Values({1, 3}, {0, -kInf, 0}, dtype),
+                          Tensor::Of<int64_t>({1}, {0}), {}, recorded);
+    EXPECT_NEAR(d.value.item(), std::log(2), 1e-7);
+    EXPECT_THAT(d.gradients[0].ToVector(),
+                ElementsAre(DoubleNear(-0.5, 1e-7), 0, DoubleNear(0.5, 1e-7)));
+    EXPECT_EQ(
+        op(Values({1, 2}, {0, -kInf}, dtype), Tensor::Of<int64_t>({1}, {1}), {})
+            .item(),
+        kInf);
+  });
+}
+
+TEST(CrossEntropyTest, SecondDerivativeIsTheSoftmaxCovariance) {
+  for (DType dtype : kFloats) {
+    for (Op op : kBoth) {
+      Tape tape;
+      const Tensor logits = Values({1, 2}, {std::log(3), 0}, dtype);
+      tape.Watch(logits);
+      const Tensor loss = op(logits, Tensor::Of<int64_t>({1}, {0}), {});
+      const Tensor first = tape.Gradient(loss, logits, {.create_graph = true});
+      EXPECT_THAT(first.ToVector(),
+                  ElementsAre(DoubleNear(-0.25, 1e-7), DoubleNear(0.25, 1e-7)));
+      const Tensor second =
+          tape.Gradient(Sum(first * Values({1, 2}, {1, 0}, dtype)), logits);
+      EXPECT_THAT(second.ToVector(), ElementsAre(DoubleNear(0.1875, 1e-7),
+                                                 DoubleNear(-0.1875, 1e-7)));
+    }
+  }
+}
+
+TEST(CrossEntropyTest, AnyLeadingShape) {
+  const Tensor logits = Spread({2, 3, 4}, -1, 1);
+  const Tensor targets = Tensor::Zeros({2, 3}, DType::kInt64);
+  for (Op op : kBoth) {
+    EXPECT_EQ(op(logits, targets, {.reduction = Reduction::kNone}).shape(),
+              (Shape{2, 3}));
+    const Tensor one = Values({0, 0}, DType::kFloat32);
+    EXPECT_NEAR(op(one, Tensor::Scalar(1, DType::kInt32), {}).item(),
+                std::log(2), 1e-7);
+    EXPECT_EQ(
+        op(Tensor::Zeros({0, 3}), Tensor::Zeros({0}, DType::kInt64), {}).item(),
+        0);
+  }
+}
+
+TEST(CrossEntropyTest, Errors) {
+  const Tensor logits = Tensor::Zeros({2, 3});
+  const Tensor targets = Tensor::Of<int64_t>({2}, {0, -4});
+  for (Op op : kBoth) {
+    EXPECT_EQ(
+        MessageOf([&] { op(logits, targets, {.ignore_index = -1}); }),
+        "CrossEntropy: target -4 at position 1 of int64 [2] is out of range; "
+        "wanted one in [0, 3) for logits float32 [2, 3], or -1 to ignore it");
+    EXPECT_THAT(MessageOf([&] {
+                  op(logits, Tensor::Of<int64_t>({2}, {0, 3}), {});
+                }),
+                StartsWith("CrossEntropy: target 3 at position 1"));
+    EXPECT_EQ(
+        MessageOf([&] { op(logits, Tensor::Zeros({3}, DType::kInt64), {}); }),
+        "CrossEntropy: logits float32 [2, 3], targets int64 [3]; wanted "
+        "logits [..., C] and int32 or int64 targets [...]");
+    EXPECT_THAT(MessageOf([&] { op(logits, Tensor::Zeros({2}), {}); }),
+                AllOf(StartsWith("CrossEntropy: logits float32 [2, 3], targets "
+                                 "float32 [2]")));
+    EXPECT_THAT(MessageOf([&] { op(logits, {}, {}); }),
+                HasSubstr("targets undefined"));
+    EXPECT_THAT(MessageOf([&] { op({}, targets, {}); }),
+                StartsWith("CrossEntropy: got undefined"));
+    EXPECT_THAT(MessageOf([&] { op(Tensor::Scalar(0), targets, {}); }),
+                StartsWith("CrossEntropy: logits float32 []"));
+    EXPECT_THAT(MessageOf([&] {
+                  op(logits, Tensor::Zeros({2}, DType::kInt64),
+                     {.label_smoothing = 1.5});
+                }),
+                AllOf(StartsWith("CrossEntropy: label smoothing 1.5"),
+                      HasSubstr("[0, 1]")));
+  }
+}
+
+TEST(CrossEntropyTest, SameBitsForAnyNumberOfThreads) {
+  std::vector<int64_t> targets;
+  for (int64_t i = 0; i < 1201; ++i) targets.push_back(i % 7 ? i % 131 : -100);
+  for (DType dtype : kFloats) {
+    ExpectSameBitsForThreads(
+        [&](Inputs x) {
+          return CrossEntropy(x[0], Tensor::From({1201}, targets),
+                              {.label_smoothing = 0.1});
+        },
+        {Spread({1201, 131}, -3, 3).To(dtype)});
+  }
+}
+
+}  // namespace
+}  // namespace wengert

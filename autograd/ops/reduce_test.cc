@@ -1,0 +1,181 @@
+// Sums, means, maxima and log-sum-exp over any axes, and broadcasting.
+#include "autograd/ops/ops_testlib.h"
+
+namespace wengert {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(ReduceTest, KnownValues) {
+  for (DType dtype : kFloats) {
+    const Tensor x = Values({2, 3}, {1, 2, 3, 4, 5, 9}, dtype);
+    EXPECT_EQ(Sum(x).item(), 24);
+    EXPECT_EQ(Sum(x).shape(), Shape{});
+    EXPECT_THAT(Sum(x, 0).ToVector(), ElementsAre(5, 7, 12));
+    EXPECT_THAT(Sum(x, -1).ToVector(), ElementsAre(6, 18));
+    EXPECT_EQ(Sum(x, -1).shape(), (Shape{2}));
+    EXPECT_EQ(Sum(x, {0}, {.keep_dims = true}).shape(), (Shape{1, 3}));
+    EXPECT_EQ(Sum(x, {0, -1}).item(), 24);
+    EXPECT_EQ(Sum(x, {}, {.keep_dims = true}).shape(), (Shape{1, 1}));
+    EXPECT_EQ(Mean(x).item(), 4);
+    EXPECT_THAT(Mean(x, 1).ToVector(), ElementsAre(2, 6));
+    EXPECT_EQ(Max(x).item(), 9);
+    EXPECT_THAT(Max(x, 0).ToVector(), ElementsAre(4, 5, 9));
+    EXPECT_THAT(ArgMax(x, 1).ToVector(), ElementsAre(2, 2));
+    EXPECT_EQ(ArgMax(x, 1).dtype(), DType::kInt64);
+    const Tensor y = Values({2, 2, 2}, {1, 8, 3, 4, 5, 6, 7, 2}, dtype);
+    EXPECT_THAT(Sum(y, {0, 2}).ToVector(), ElementsAre(20, 16));
+    EXPECT_THAT(Max(y, {0, 2}).ToVector(), ElementsAre(8, 7));
+    EXPECT_THAT(ArgMax(y, 0).ToVector(), ElementsAre(1, 0, 1, 0));
+    EXPECT_THAT(ArgMax(y, 1).ToVector(), ElementsAre(1, 0, 1, 0));
+    EXPECT_EQ(ArgMax(y, 1).shape(), (Shape{2, 2}));
+    EXPECT_THAT(SumTo(y, {2, 1}).ToVector(), ElementsAre(20, 16));
+    EXPECT_EQ(SumTo(y, {}).item(), 36);
+    EXPECT_THAT(BroadcastTo(Values({2, 1}, {1, 2}, dtype), {2, 2}).ToVector(),
+                ElementsAre(1, 1, 2, 2));
+  }
+}
+
+TEST(ReduceTest, Nothing) {
+  for (DType dtype : kFloats) {
+    const Tensor none = Tensor::Zeros({2, 0}, dtype);
+    EXPECT_EQ(Sum(none).item(), 0);
+    EXPECT_THAT(Sum(none, 1).ToVector(), ElementsAre(0, 0));
+    EXPECT_EQ(Sum(none, 0).shape(), (Shape{0}));
+    EXPECT_EQ(Max(none, 0).shape(), (Shape{0}));
+    EXPECT_THAT(LogSumExp(none, 1).ToVector(), Each(-kInf));
+    EXPECT_THAT(GradientOf([](Inputs x) { return Sum(x[0], 1); }, none),
+                testing::IsEmpty());
+  }
+}
+
+TEST(ReduceTest, MaximumTiesGoToTheFirst) {
+  for (DType dtype : kFloats) {
+    const auto max = [](Inputs x) { return Max(x[0]); };
+    for (bool recorded : {false, true}) {
+      EXPECT_THAT(GradientOf(max, Values({2, 2, 1}, dtype), recorded),
+                  ElementsAre(1, 0, 0));
+      EXPECT_THAT(GradientOf([](Inputs x) { return Max(x[0], 0); },
+                             Values({2, 2}, {3, 1, 3, 1}, dtype), recorded),
+                  ElementsAre(1, 1, 0, 0));
+    }
+    EXPECT_THAT(ArgMax(Values({2, 2, 1}, dtype), 0).ToVector(), ElementsAre(0));
+    EXPECT_EQ(Max(Values({-kInf, -kInf}, dtype)).item(), -kInf);
+    EXPECT_TRUE(std::isnan(Max(Values({1, NAN, 2}, dtype)).item()));
+  }
+}
+
+TEST(ReduceTest, LogSumExpIsStable) {
+  for (DType dtype : kFloats) {
+    const auto f = [](Inputs x) { return LogSumExp(x[0]); };
+    for (bool recorded : {false, true}) {
+      auto d = Differentiate(f, {Values({1000, 1000}, dtype)}, {}, recorded);
+      EXPECT_NEAR(d.value.item(), 1000.693147,
+                  dtype == DType::kFloat32 ? 6e-5 : 1e-6);
+      EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(0.5, 0.5));
+      d = Differentiate(f, {Values({-kInf, -kInf}, dtype)}, {}, recorded);
+      EXPECT_EQ(d.value.item(), -kInf);
+      EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(0, 0));
+      d = Differentiate(f, {Values({-kInf, 3}, dtype)}, {}, recorded);
+      EXPECT_EQ(d.value.item(), 3);
+      EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(0, 1));
+    }
+    // One row that is all -inf leaves the others alone, at the second order
+    // too.
+    const Tensor x = Values({2, 2}, {-kInf, -kInf, 0, std::log(3)}, dtype);
+    const auto rows = [](Inputs x) { return LogSumExp(x[0], -1); };
+    EXPECT_THAT(GradientOf(rows, x, true),
+                ElementsAre(0, 0, testing::DoubleNear(0.25, 1e-7),
+                            testing::DoubleNear(0.75, 1e-7)));
+    Tape tape;
+    tape.Watch(x);
+    const Tensor first =
+        tape.Gradient(Sum(rows({&x, 1})), x, {.create_graph = true});
+    const Tensor weights = Values({2, 2}, {1, 1, 1, 0}, dtype);
+    const Tensor second = tape.Gradient(Sum(first * weights), x);
+    EXPECT_THAT(second.ToVector(),
+                ElementsAre(0, 0, testing::DoubleNear(0.1875, 1e-7),
+                            testing::DoubleNear(-0.1875, 1e-7)));
+  }
+}
+
+// One running float would be wrong in the fourth digit here.
+TEST(ReduceTest, LongFloatSumsStayExact) {
+  const int64_t n = (1 << 21) + 3;
+  const Tensor x = Tensor::Full({n}, 0.1);
+  const double wanted = static_cast<double>(0.1f) * static_cast<double>(n);
+  EXPECT_NEAR(Sum(x).item() / wanted, 1, 3e-7);
+  EXPECT_NEAR(Mean(x).item() / static_cast<double>(0.1f), 1, 3e-7);
+  EXPECT_NEAR(Sum(Tensor::Full({n, 2}, 0.1), 0).ToVector()[1] / wanted, 1,
+              3e-7);
+  EXPECT_NEAR(SumTo(Tensor::Full({n, 2}, 0.1), {2}).ToVector()[0] / wanted, 1,
+              3e-7);
+  const Tensor dy = Tensor::Ones({n});
+  const auto spread = [n](Inputs x) { return BroadcastTo(x[0], {n}); };
+  EXPECT_NEAR(
+      Differentiate(spread, {Tensor::Scalar(1)}, x).gradients[0].item() /
+          wanted,
+      1, 3e-7);
+}
+
+TEST(ReduceTest, ErrorsNameAxisAndShape) {
+  const Tensor x = Tensor::Zeros({2, 3}), ids = x.To(DType::kInt64);
+  using Op = Tensor (*)(const Tensor&, const Axes&, ReduceOptions);
+  const std::pair<std::string, Op> ops[] = {
+      {"Sum", Sum}, {"Mean", Mean}, {"Max", Max}, {"LogSumExp", LogSumExp}};
+  for (const auto& [name, op] : ops) {
+    EXPECT_EQ(MessageOf([&, op = op] { op(x, 2, {}); }),
+              name +
+                  ": axis 2 is out of range for shape [2, 3]; wanted one in "
+                  "[-2, 2)");
+    EXPECT_EQ(MessageOf([&, op = op] {
+                op(x, {0, -2}, {});
+              }),
+              name + ": axis -2 is named twice for shape [2, 3]");
+    EXPECT_THAT(MessageOf([&, op = op] { op(ids, {}, {}); }),
+                StartsWith(name + ": got int64 [2, 3]; wanted float"));
+    EXPECT_THAT(MessageOf([op = op] { op({}, {}, {}); }),
+                StartsWith(name + ": got undefined"));
+  }
+  EXPECT_THAT(MessageOf([&] {
+                Max(Tensor::Zeros({2, 0}), 1);
+              }),
+              AllOf(StartsWith("Max: "), HasSubstr("float32 [2, 0]")));
+  EXPECT_THAT(MessageOf([&] {
+                ArgMax(Tensor::Zeros({2, 0}), 1);
+              }),
+              AllOf(StartsWith("ArgMax: "), HasSubstr("float32 [2, 0]")));
+  EXPECT_THAT(MessageOf([&] { ArgMax(x, 2); }), StartsWith("ArgMax: axis 2"));
+  EXPECT_THAT(MessageOf([&] { SumTo(x, {2}); }),
+              AllOf(StartsWith("SumTo: "), HasSubstr("[2]"),
+                    HasSubstr("float32 [2, 3]")));
+  EXPECT_THAT(MessageOf([&] {
+                BroadcastTo(x, {3, 3});
+              }),
+              AllOf(StartsWith("BroadcastTo: "), HasSubstr("float32 [2, 3]"),
+                    HasSubstr("[3, 3]")));
+  EXPECT_THAT(MessageOf([&] { BroadcastTo({}, {3}); }),
+              StartsWith("BroadcastTo: "));
+  EXPECT_THAT(MessageOf([&] { SumTo({}, {3}); }), StartsWith("SumTo: "));
+}
+
+TEST(ReduceTest, SameBitsForAnyNumberOfThreads) {
+  for (DType dtype : kFloats) {
+    const Tensor x = Spread({37, 41, 53}, -1, 1).To(dtype);
+    ExpectSameBitsForThreads(
+        [](Inputs x) {
+          return Sum(x[0]) * LogSumExp(x[0]) + Sum(Mean(x[0], {0, 1})) +
+                 Sum(LogSumExp(x[0], 1)) + Sum(Max(x[0], 0)) +
+                 Sum(Square(Sum(x[0], {0, 2}))) +
+                 Sum(Square(SumTo(x[0], {53})));
+        },
+        {x});
+  }
+}
+
+}  // namespace
+}  // namespace wengert
