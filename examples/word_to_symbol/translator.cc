@@ -1,0 +1,162 @@
+#include "examples/word_to_symbol/translator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "autograd/ops.h"
+#include "autograd/tape.h"
+#include "train/adam.h"
+#include "train/batch_stream.h"
+#include "train/clip.h"
+#include "train/schedule.h"
+#include "train/text_file.h"
+
+namespace wengert {
+namespace {
+
+constexpr int64_t kIgnored = -100;  // a padded position has no target
+
+// Sentences of several lengths as one array, padded at the end.
+struct Batch {
+  Tensor words;     // int64 [B, T]
+  Tensor key_mask;  // bool [B, T]
+};
+
+Batch MakeBatch(absl::Span<const std::vector<int64_t>* const> sentences) {
+  size_t length = 0;
+  for (const auto* s : sentences) length = std::max(length, s->size());
+  const Shape shape{static_cast<int64_t>(sentences.size()),
+                    static_cast<int64_t>(length)};
+  Batch batch{Tensor::Zeros(shape, DType::kInt64),
+              Tensor::Zeros(shape, DType::kBool)};
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    std::copy(sentences[i]->begin(), sentences[i]->end(),
+              batch.words.mutable_data<int64_t>() + i * length);
+    std::fill_n(batch.key_mask.mutable_data<bool>() + i * length,
+                sentences[i]->size(), true);
+  }
+  return batch;
+}
+
+ModelOptions Complete(ModelOptions options, const Corpus& corpus) {
+  options.n_words = corpus.words.size();
+  options.n_symbols = corpus.symbols.size();
+  options.max_length = corpus.max_length;
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<Corpus> Corpus::Read(const CorpusFiles& files) {
+  auto words = train::Vocabulary::Load(files.words);
+  if (!words.ok()) return words.status();
+  auto symbols = train::Vocabulary::Load(files.symbols);
+  if (!symbols.ok()) return symbols.status();
+  auto text = train::ReadPairs(files.pairs);
+  if (!text.ok()) return text.status();
+  auto pairs = train::EncodePairs(files.pairs, *text, *words, *symbols);
+  if (!pairs.ok()) return pairs.status();
+  Corpus corpus{*std::move(words), *std::move(symbols), *std::move(text),
+                *std::move(pairs), 0};
+  for (size_t i = 0; i < corpus.pairs.size(); ++i) {
+    const auto& [source, target] = corpus.pairs[i];
+    if (source.size() != target.size()) {
+      return train::ErrorAt(
+          files.pairs, corpus.text[i].line, 1,
+          absl::StrCat(source.size(), " words against ", target.size(),
+                       " symbols; wanted one symbol for each word"));
+    }
+    corpus.max_length =
+        std::max(corpus.max_length, static_cast<int64_t>(source.size()));
+  }
+  return corpus;
+}
+
+Translator::Translator(const Corpus& corpus, ModelOptions options,
+                       uint64_t seed)
+    : corpus_(corpus),
+      options_(Complete(options, corpus)),
+      store_(DType::kFloat32, seed),
+      model_(store_.root(), options_) {}
+
+void Translator::Train(const TrainOptions& options,
+                       const std::function<void(int64_t, double)>& report) {
+  const int64_t n = static_cast<int64_t>(corpus_.pairs.size());
+  train::BatchStream batches(n, std::min(options.batch_size, n), options.seed);
+  train::AdamW optimizer(store_, {.decay_filter = train::IsMatrix});
+  const train::WarmupCosine schedule(
+      options.lr, std::min<int64_t>(20, options.steps), options.steps);
+  Generator generator(options.seed);
+  Tape tape(generator);
+  std::vector<const std::vector<int64_t>*> sources, targets;
+  for (int64_t step = 0; step < options.steps; ++step) {
+    sources.clear(), targets.clear();
+    for (int64_t i : batches.Next()) {
+      sources.push_back(&corpus_.pairs[i].source);
+      targets.push_back(&corpus_.pairs[i].target);
+    }
+    const Batch batch = MakeBatch(sources);
+    const Tensor labels = Where(batch.key_mask, MakeBatch(targets).words,
+                                Tensor::Full({}, kIgnored, DType::kInt64));
+    const Tensor loss = CrossEntropy(model_(batch.words, batch.key_mask),
+                                     labels, {.ignore_index = kIgnored});
+    tape.Backward(loss);
+    train::ClipGradNorm(store_, 1);
+    optimizer.set_lr(schedule(step));
+    optimizer.Step();
+    report(step + 1, loss.item());
+  }
+}
+
+std::vector<std::vector<int64_t>> Translator::Translate(
+    const std::vector<std::vector<int64_t>>& sentences) const {
+  std::vector<const std::vector<int64_t>*> rows;
+  for (const auto& s : sentences) rows.push_back(&s);
+  const Batch batch = MakeBatch(rows);
+  const Tensor best = ArgMax(model_(batch.words, batch.key_mask), -1);
+  std::vector<std::vector<int64_t>> result;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    const auto row = best.span<int64_t>().subspan(i * best.dim(1));
+    result.emplace_back(row.begin(), row.begin() + sentences[i].size());
+  }
+  return result;
+}
+
+std::vector<AttentionPicture> Translator::Attention(
+    const std::vector<int64_t>& sentence) const {
+  const Batch batch = MakeBatch({&sentence});
+  std::vector<AttentionPicture> pictures;
+  for (const Tensor& weights : model_.Attention(batch.words, batch.key_mask)) {
+    AttentionPicture picture;
+    picture.title = corpus_.words.Decode(sentence);
+    if (options_.n_layers > 1) {
+      absl::StrAppend(&picture.title, ", layer ", pictures.size());
+    }
+    for (int64_t id : sentence) {
+      picture.queries.push_back(corpus_.words.Word(id));
+    }
+    picture.keys = picture.queries;
+    for (int64_t h = 0; h < weights.dim(1); ++h) {
+      picture.heads.push_back(Slice(weights, 1, h, 1).ToVector());
+    }
+    pictures.push_back(std::move(picture));
+  }
+  return pictures;
+}
+
+absl::StatusOr<std::vector<int64_t>> Translator::Encode(
+    const std::string& text) const {
+  auto ids = corpus_.words.Encode(train::Tokenize(text));
+  if (!ids.ok()) return ids;
+  const int64_t length = static_cast<int64_t>(ids->size());
+  if (length == 0 || length > corpus_.max_length) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(train::Quoted(text), " has ", length,
+                     " words; wanted 1 to ", corpus_.max_length));
+  }
+  return ids;
+}
+
+}  // namespace wengert

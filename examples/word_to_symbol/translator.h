@@ -1,0 +1,76 @@
+// Learns a corpus of sentence pairs word for word and translates by it.
+#ifndef WENGERT_EXAMPLES_WORD_TO_SYMBOL_TRANSLATOR_H_
+#define WENGERT_EXAMPLES_WORD_TO_SYMBOL_TRANSLATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "autograd/random.h"
+#include "examples/word_to_symbol/attention_picture.h"
+#include "examples/word_to_symbol/model.h"
+#include "nn/parameter_store.h"
+#include "train/corpus.h"
+#include "train/vocabulary.h"
+
+namespace wengert {
+
+struct CorpusFiles {
+  std::string pairs;  // source<TAB>target
+  std::string words;  // the vocabularies, one word a line
+  std::string symbols;
+};
+
+// The corpus with its vocabularies. Each word of a sentence has one symbol.
+struct Corpus {
+  train::Vocabulary words;
+  train::Vocabulary symbols;
+  std::vector<train::SentencePair> text;
+  std::vector<train::EncodedPair> pairs;
+  int64_t max_length = 0;
+
+  // Errors name file, line and column.
+  static absl::StatusOr<Corpus> Read(const CorpusFiles& files);
+};
+
+struct TrainOptions {
+  int64_t steps = 300;
+  int64_t batch_size = 9;
+  double lr = 0.01;
+  uint64_t seed = 1;
+};
+
+class Translator {
+ public:
+  // Sizes of zero in `options` are taken from the corpus, which must outlive
+  // this. Throws Error for sizes that do not fit each other.
+  Translator(const Corpus& corpus, ModelOptions options, uint64_t seed);
+
+  // Trains, calling `report` with each step, from 1, and its loss.
+  void Train(const TrainOptions& options,
+             const std::function<void(int64_t step, double loss)>& report);
+
+  // Predicted symbol ids of each sentence.
+  std::vector<std::vector<int64_t>> Translate(
+      const std::vector<std::vector<int64_t>>& sentences) const;
+  // One picture for each layer.
+  std::vector<AttentionPicture> Attention(
+      const std::vector<int64_t>& sentence) const;
+  // Word ids of a sentence that a person typed, if it can be translated.
+  absl::StatusOr<std::vector<int64_t>> Encode(const std::string& text) const;
+
+  const nn::ParameterStore& store() const { return store_; }
+
+ private:
+  const Corpus& corpus_;
+  ModelOptions options_;
+  nn::ParameterStore store_;
+  Model model_;
+};
+
+}  // namespace wengert
+
+#endif  // WENGERT_EXAMPLES_WORD_TO_SYMBOL_TRANSLATOR_H_

@@ -1,0 +1,210 @@
+// Learns that "one is one" reads "1 = 1", and says how well.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_format.h"
+#include "autograd/error.h"
+#include "autograd/parallel.h"
+#include "examples/word_to_symbol/attention_picture.h"
+#include "examples/word_to_symbol/translator.h"
+#include "train/command_line.h"
+#include "train/text_file.h"
+
+ABSL_FLAG(std::string, corpus, "",
+          "Training pairs, a file of source<TAB>target lines. Without it: the "
+          "nine sentences from \"one is one\" to \"nine is nine\".");
+ABSL_FLAG(std::string, words, "",
+          "Source vocabulary, a file of one word a line.");
+ABSL_FLAG(std::string, symbols, "", "Target vocabulary, likewise.");
+ABSL_FLAG(std::string, translate, "",
+          "After training, print the translation of this sentence and nothing "
+          "else.");
+ABSL_FLAG(
+    bool, attention, false,
+    "Print each head's attention weights (of the --translate sentence, or "
+    "of all) and write them to --attention_svg.");
+ABSL_FLAG(std::string, attention_svg, "attention.svg",
+          "Where --attention writes its picture.");
+ABSL_FLAG(uint64_t, seed, 1, "Of the start, the order and the dropout.");
+ABSL_FLAG(int64_t, steps, 300, "Training steps.");
+ABSL_FLAG(int64_t, batch_size, 9, "Sentences in a step.");
+ABSL_FLAG(double, lr, 0.01, "Highest learning rate.");
+ABSL_FLAG(int64_t, d_model, 12, "Width of the model.");
+ABSL_FLAG(int64_t, n_heads, 3, "Attention heads; they divide d_model.");
+ABSL_FLAG(int64_t, n_layers, 1, "Encoder layers.");
+ABSL_FLAG(int64_t, hidden, 48, "Width inside the MLP.");
+ABSL_FLAG(double, dropout, 0, "Dropout probability while training.");
+ABSL_FLAG(int64_t, threads, 1,
+          "Threads; the result is the same for any number.");
+
+namespace wengert {
+namespace {
+
+constexpr char kAbout[] =
+    "Trains a small post-norm transformer to read sentences of words as "
+    "symbols:\n\"one is one\" -> \"1 = 1\".\n\n"
+    "Exit status: 0 when every symbol is right, 1 when not, 2 for a wrong "
+    "flag, word or file.";
+
+// What the flags ask for, checked.
+absl::Status CheckFlags(const std::vector<std::string>& words) {
+  if (!words.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("unexpected word %s; sentences go into --translate",
+                        train::Quoted(words[0])));
+  }
+  const auto at_least_one = [](const auto& flag) {
+    return absl::GetFlag(flag) >= 1
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(
+                     absl::StrFormat("--%s=%d: wanted 1 or more", flag.Name(),
+                                     absl::GetFlag(flag)));
+  };
+  for (const auto* flag :
+       {&FLAGS_steps, &FLAGS_batch_size, &FLAGS_d_model, &FLAGS_n_heads,
+        &FLAGS_n_layers, &FLAGS_hidden, &FLAGS_threads}) {
+    if (absl::Status s = at_least_one(*flag); !s.ok()) return s;
+  }
+  if (absl::GetFlag(FLAGS_d_model) % absl::GetFlag(FLAGS_n_heads) != 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--n_heads=%d does not divide --d_model=%d",
+        absl::GetFlag(FLAGS_n_heads), absl::GetFlag(FLAGS_d_model)));
+  }
+  const double p = absl::GetFlag(FLAGS_dropout), lr = absl::GetFlag(FLAGS_lr);
+  if (!(p >= 0 && p < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--dropout=%g: wanted 0 or more and less than 1", p));
+  }
+  if (!(lr > 0 && lr < 1e3)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--lr=%g: wanted more than 0 and less than 1000", lr));
+  }
+  return absl::OkStatus();
+}
+
+// A file that the user named, or the project's own.
+std::string FileOf(const absl::Flag<std::string>& flag, const char* program,
+                   const char* own) {
+  const std::string path = absl::GetFlag(flag);
+  return path.empty()
+             ? train::DataPath(program,
+                               std::string("examples/word_to_symbol/") + own)
+             : train::UserPath(path);
+}
+
+// Prints sentence, prediction and, where it differs, what was wanted.
+bool Evaluate(const Corpus& corpus, const Translator& translator) {
+  std::vector<std::vector<int64_t>> sources;
+  for (const auto& pair : corpus.pairs) sources.push_back(pair.source);
+  const auto predictions = translator.Translate(sources);
+  int64_t right = 0, symbols_right = 0, symbols = 0;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const auto& want = corpus.pairs[i].target;
+    for (size_t t = 0; t < want.size(); ++t) {
+      symbols_right += predictions[i][t] == want[t];
+    }
+    symbols += static_cast<int64_t>(want.size());
+    right += predictions[i] == want;
+    std::cout << corpus.words.Decode(sources[i]) << " -> "
+              << corpus.symbols.Decode(predictions[i]);
+    if (predictions[i] != want) {
+      std::cout << "   (wanted " << corpus.symbols.Decode(want) << ")";
+    }
+    std::cout << "\n";
+  }
+  const int64_t n = static_cast<int64_t>(sources.size());
+  std::cout << absl::StrFormat("accuracy %d/%d sentences, %d/%d symbols\n",
+                               right, n, symbols_right, symbols);
+  return right == n;
+}
+
+absl::Status ShowAttention(const Translator& translator,
+                           const std::vector<std::vector<int64_t>>& sentences) {
+  const bool color = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+  std::vector<AttentionPicture> pictures;
+  for (const auto& sentence : sentences) {
+    for (AttentionPicture& p : translator.Attention(sentence)) {
+      std::cout << AttentionText(p, color) << "\n";
+      pictures.push_back(std::move(p));
+    }
+  }
+  const std::string path = train::UserPath(absl::GetFlag(FLAGS_attention_svg));
+  const absl::Status status =
+      train::WriteFile(path, AttentionSvg("Attention weights", pictures));
+  if (status.ok()) std::cout << "wrote " << path << "\n\n";
+  return status;
+}
+
+absl::StatusOr<int> Run(int argc, char** argv) {
+  const auto words = train::ParseCommandLine(argc, argv, kAbout, __FILE__);
+  if (!words.ok()) return words.status();
+  if (absl::Status s = CheckFlags(*words); !s.ok()) return s;
+  SetNumThreads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
+
+  const auto corpus =
+      Corpus::Read({.pairs = FileOf(FLAGS_corpus, argv[0], "corpus.tsv"),
+                    .words = FileOf(FLAGS_words, argv[0], "words.txt"),
+                    .symbols = FileOf(FLAGS_symbols, argv[0], "symbols.txt")});
+  if (!corpus.ok()) return corpus.status();
+  Translator translator(*corpus,
+                        {.d_model = absl::GetFlag(FLAGS_d_model),
+                         .n_heads = absl::GetFlag(FLAGS_n_heads),
+                         .n_layers = absl::GetFlag(FLAGS_n_layers),
+                         .hidden = absl::GetFlag(FLAGS_hidden),
+                         .dropout = absl::GetFlag(FLAGS_dropout)},
+                        absl::GetFlag(FLAGS_seed));
+
+  const std::string sentence = absl::GetFlag(FLAGS_translate);
+  std::vector<std::vector<int64_t>> shown;
+  if (!sentence.empty()) {
+    const auto ids = translator.Encode(sentence);
+    if (!ids.ok()) return ids.status();
+    shown = {*ids};
+  } else {
+    for (const auto& pair : corpus->pairs) shown.push_back(pair.source);
+    std::cout << translator.store().Table() << "\n";
+  }
+
+  const int64_t steps = absl::GetFlag(FLAGS_steps);
+  const int64_t every = std::max<int64_t>(1, steps / 10);
+  translator.Train({.steps = steps,
+                    .batch_size = absl::GetFlag(FLAGS_batch_size),
+                    .lr = absl::GetFlag(FLAGS_lr),
+                    .seed = absl::GetFlag(FLAGS_seed)},
+                   [&](int64_t step, double loss) {
+                     if (!sentence.empty()) return;
+                     if (step == 1 || step == steps || step % every == 0) {
+                       std::cout << absl::StrFormat("step %5d  loss %.6f\n",
+                                                    step, loss);
+                     }
+                   });
+  if (sentence.empty()) std::cout << "\n";
+  if (absl::GetFlag(FLAGS_attention)) {
+    if (absl::Status s = ShowAttention(translator, shown); !s.ok()) return s;
+  }
+  if (sentence.empty()) return Evaluate(*corpus, translator) ? 0 : 1;
+  std::cout << corpus->symbols.Decode(translator.Translate(shown)[0]) << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace wengert
+
+int main(int argc, char** argv) {
+  absl::StatusOr<int> result = 0;
+  try {
+    result = wengert::Run(argc, argv);
+  } catch (const std::exception& e) {
+    result = absl::InvalidArgumentError(e.what());
+  }
+  if (result.ok()) return *result;
+  if (result.status().code() == absl::StatusCode::kCancelled) return 0;
+  std::cerr << "word_to_symbol: " << result.status().message() << "\n";
+  return 2;
+}

@@ -1,0 +1,141 @@
+#include "train/command_line.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "absl/flags/commandlineflag.h"
+#include "absl/flags/flag.h"
+#include "absl/flags/reflection.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "train/text_file.h"
+
+namespace wengert::train {
+namespace {
+
+// A program's own flags: those that its own folder defines.
+std::map<std::string, absl::CommandLineFlag*> OwnFlags(
+    const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path();
+  std::map<std::string, absl::CommandLineFlag*> flags;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    const std::filesystem::path defined(flag->Filename());
+    if (defined.parent_path() == folder) {
+      flags.emplace(std::string(name), flag);
+    }
+  }
+  return flags;
+}
+
+void PrintHelp(const std::string& about,
+               const std::map<std::string, absl::CommandLineFlag*>& flags) {
+  std::cout << about << "\n\nFlags:\n";
+  for (const auto& [name, flag] : flags) {
+    const std::string value = flag->DefaultValue();
+    std::cout << "  --" << name << "  (default "
+              << (value.empty() ? "none" : value) << ")\n      " << flag->Help()
+              << "\n";
+  }
+  std::cout << "  --help\n      Print this.\n" << std::flush;
+}
+
+// The flag with the longest beginning in common, for a hint.
+std::string Nearest(
+    const std::string& name,
+    const std::map<std::string, absl::CommandLineFlag*>& flags) {
+  size_t best = 0;
+  std::string nearest;
+  for (const auto& [known, flag] : flags) {
+    const auto end =
+        std::mismatch(name.begin(), name.end(), known.begin(), known.end());
+    const size_t common = end.first - name.begin();
+    if (common > best) {
+      best = common;
+      nearest = known;
+    }
+  }
+  return nearest.empty() ? "--help lists the flags"
+                         : absl::StrCat("did you mean --", nearest, "?");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ParseCommandLine(
+    int argc, const char* const* argv, const std::string& about,
+    const std::string& file) {
+  const auto flags = OwnFlags(file);
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    if (arg == "--") {
+      words.insert(words.end(), argv + i + 1, argv + argc);
+      break;
+    }
+    if (!absl::StartsWith(arg, "-") || arg == "-") {
+      words.push_back(arg);
+      continue;
+    }
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(absl::StripPrefix(absl::StripPrefix(arg, "-"), "-"),
+                       absl::MaxSplits('=', 1));
+    std::string name = parts.first, value = parts.second;
+    const bool has_value = absl::StrContains(arg, '=');
+    if (name == "help" || name == "h") {
+      PrintHelp(about, flags);
+      return absl::CancelledError("");
+    }
+    auto found = flags.find(name);
+    if (found == flags.end() && absl::StartsWith(name, "no") && !has_value) {
+      found = flags.find(name.substr(2));
+      if (found != flags.end() && found->second->IsOfType<bool>()) {
+        value = "false";
+      } else {
+        found = flags.end();
+      }
+    } else if (found != flags.end() && !has_value) {
+      if (found->second->IsOfType<bool>()) {
+        value = "true";
+      } else if (i + 1 < argc) {
+        value = argv[++i];
+      } else {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--", name, " wants a value"));
+      }
+    }
+    if (found == flags.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "unknown flag ", Printable(arg), ": ", Nearest(name, flags)));
+    }
+    std::string error;
+    if (!found->second->ParseFrom(value, &error)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", found->first, "=", Printable(value), ": ",
+          error.empty() ? absl::StrCat("not a value for this flag, such as ",
+                                       found->second->DefaultValue())
+                        : error));
+    }
+  }
+  return words;
+}
+
+std::string UserPath(const std::string& path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (!folder || path.empty()) return path;
+  return std::filesystem::path(folder) / path;
+}
+
+std::string DataPath(const char* program, const std::string& path) {
+  const std::filesystem::path runfiles =
+      absl::StrCat(program, ".runfiles/wengert");
+  std::error_code ignored;
+  return std::filesystem::exists(runfiles / path, ignored)
+             ? (runfiles / path).string()
+             : path;
+}
+
+}  // namespace wengert::train

@@ -1,0 +1,35 @@
+// Flags of a program, with errors of one line. Flags are Abseil's
+// (ABSL_FLAG(int64_t, steps, 300, "..."));  Abseil's own parser ignores stray
+// words and ends the process by itself.
+#ifndef WENGERT_TRAIN_COMMAND_LINE_H_
+#define WENGERT_TRAIN_COMMAND_LINE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace wengert::train {
+
+// Sets the flags from argv: --name=value, --name value, --name and --noname
+// for a bool, and -- before words. Returns the words that are no flags. An
+// unknown flag or a value of the wrong kind is an error that names it, with the
+// nearest flag; --help gives Cancelled with an empty text, once it has printed
+// `about` and every flag that `file` and its neighbours define, with their
+// defaults. `file` is the caller's __FILE__.
+absl::StatusOr<std::vector<std::string>> ParseCommandLine(
+    int argc, const char* const* argv, const std::string& about,
+    const std::string& file);
+
+// Where a path that a person typed points: programs started by `bazel run`
+// stand in another folder than their user.
+std::string UserPath(const std::string& path);
+
+// Where a data file of the project lies at run time, by its path from the
+// project's root: in the runfiles of the program (argv[0]), or as it is.
+std::string DataPath(const char* program, const std::string& path);
+
+}  // namespace wengert::train
+
+#endif  // WENGERT_TRAIN_COMMAND_LINE_H_
