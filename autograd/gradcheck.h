@@ -29,7 +29,7 @@ struct GradCheckOptions {
   // random directions in each input, none of whose elements is 0; a direction
   // that fails is halved until the element is found.
   int directions = 0;
-  // An element x moves by step * max(1, |x|). Values agree when they differ by
+  // An element moves by `step` to either side. Values agree when they differ by
   // no more than atol + rtol times the larger one.
   double step = 1e-5;
   double rtol = 1e-6;
