@@ -143,12 +143,9 @@ struct LogSumExpOf {
                       T* y, int64_t*) {
     std::fill_n(y, width, -std::numeric_limits<T>::infinity());
     if (n > 0) MaxOf::Columns<T>(n, width, x, stride, y, nullptr);
-    T shift[kSumColumns], sum[kSumColumns];
-    for (int64_t j = 0; j < width; ++j) {
-      shift[j] = std::isfinite(y[j]) ? y[j] : 0;
-    }
-    const auto term = [x, stride, &shift](int64_t r, int64_t j) {
-      return Exp(x[r * stride + j] - shift[j]);
+    T sum[kSumColumns];
+    const auto term = [=](int64_t r, int64_t j) {
+      return Exp(x[r * stride + j] - y[j]);
     };
     BlockedRowSum(0, n, width, term, sum);
     for (int64_t j = 0; j < width; ++j) {
