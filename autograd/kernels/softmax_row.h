@@ -34,6 +34,7 @@ T RowMax(int64_t n, const T* x) {
   }
   T best = -kInfinity<T>;
   if (i > 0) {
+#pragma GCC unroll 8
     for (int width = kLanes / 2; width > 0; width /= 2) {
       for (int l = 0; l < width; ++l) {
         lane[l] = larger(lane[l], lane[l + width]);
