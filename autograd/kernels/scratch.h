@@ -14,8 +14,9 @@ template <class T>
 class Scratch {
  public:
   explicit Scratch(int64_t n)
-      : data_(static_cast<T*>(
-            PoolAllocate(static_cast<size_t>(n) * sizeof(T)))) {}
+      : data_(
+            static_cast<T*>(PoolAllocate(static_cast<size_t>(n) * sizeof(T)))) {
+  }
   ~Scratch() { PoolFree(data_); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
