@@ -2,10 +2,12 @@
 #ifndef WENGERT_TRAIN_OPTIMIZER_TESTLIB_H_
 #define WENGERT_TRAIN_OPTIMIZER_TESTLIB_H_
 
+#include <cstdint>
 #include <stdexcept>
 #include <vector>
 
 #include "autograd/ops.h"
+#include "autograd/random.h"
 #include "autograd/tape.h"
 #include "autograd/tensor.h"
 
@@ -18,6 +20,13 @@ inline void AddGradient(const Tensor& parameter, const Tensor& g) {
 }
 inline void AddGradient(const Tensor& parameter, std::vector<double> g) {
   AddGradient(parameter, Tensor::From(parameter.shape(), g));
+}
+
+// Uniform in [-1, 1), other numbers for each stream.
+inline Tensor RandomGradient(const Tensor& w, uint64_t stream) {
+  Tensor g = Tensor::Empty(w.shape(), DType::kFloat32);
+  FillUniform(11, stream, -1, 1, w.size(), g.mutable_data<float>());
+  return g;
 }
 
 // A pass that gathers a gradient of 2, then throws half-way.
