@@ -39,13 +39,15 @@ def programs(deps):
 def tests(deps, data = []):
     """Makes a cc_test of every *_test.cc, which may read testdata/ and `data`.
 
-    The code that they share becomes `testlib`, for other folders' tests too.
+    The code that they share becomes `testlib`, which brings testdata/ with it,
+    for other folders' tests too.
     """
     native.cc_library(
         name = "testlib",
         testonly = True,
         srcs = native.glob(_TESTLIB_SRCS),
         hdrs = native.glob(_TESTLIB_HDRS),
+        data = native.glob(["**/testdata/**"]),
         visibility = ["//:__subpackages__"],
         deps = deps + ["@googletest//:gtest"],
     )
@@ -53,7 +55,7 @@ def tests(deps, data = []):
         native.cc_test(
             name = src[:-len(".cc")],
             srcs = [src],
-            data = data + native.glob(["**/testdata/**"]),
+            data = data,
             deps = [
                 ":testlib",
                 "@googletest//:gtest_main",
