@@ -21,6 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/error.h"
+#include "autograd/storage.h"
 
 namespace wengert {
 
@@ -55,6 +56,9 @@ void Pause(int turn) {
 
 // A worker sleeps after so many turns, about a quarter of a millisecond.
 constexpr int kTurnsAwake = 1000;
+
+// Address space for the blocks of a worker: its kernels' working memory.
+constexpr size_t kReserve = size_t{4} << 20;
 
 int DefaultNumThreads() {
   if (const char* text = std::getenv("WENGERT_NUM_THREADS")) {
@@ -207,12 +211,21 @@ class Pool {
     while (!stopped_for_good_ &&
            static_cast<int>(workers_.size()) + 1 < num_threads_) {
       try {
-        workers_.emplace_back([this] { Work(); });
+        workers_.emplace_back([this] {
+          PoolReserve(kReserve);
+          ++ready_;
+          ready_.notify_one();
+          Work();
+        });
       } catch (const std::system_error&) {
         // No more threads to be had: fewer give the same results.
         num_threads_ = static_cast<int>(workers_.size()) + 1;
       }
     }
+    // What a thread takes from the system it takes here, not in some later
+    // loop.
+    const int started = static_cast<int>(workers_.size());
+    for (int n = ready_; n < started; n = ready_) ready_.wait(n);
   }
 
   void StopWorkers() {
@@ -221,6 +234,7 @@ class Pool {
     wake_.notify_all();
     for (std::thread& worker : workers_) worker.join();
     workers_.clear();
+    ready_ = 0;
     stop_ = false;
   }
 
@@ -233,6 +247,7 @@ class Pool {
   // Held by the thread whose loop the workers run.
   std::mutex loop_mutex_;
   std::vector<std::thread> workers_;
+  std::atomic<int> ready_{0};  // workers that have their memory
   std::atomic<int> num_threads_ = DefaultNumThreads();
   bool stopped_for_good_ = false;
 

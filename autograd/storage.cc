@@ -57,6 +57,7 @@ struct alignas(kAlignment) Header {
   Header* next;
   Heap* owner;
   size_t bytes;  // of the data, as rounded up
+  bool in_slab;  // and not given back by itself
   int size_class;
 
   char* data() { return reinterpret_cast<char*>(this + 1); }
@@ -104,6 +105,7 @@ struct Heap {
   Header* free[kClasses] = {};
   char* slab = nullptr;  // what is left of the newest slab
   char* slab_end = nullptr;
+  bool slab_is_reserve = false;  // made by PoolReserve: for larger blocks too
   Counter system_bytes;
   Counter system_allocations;
   Counter live;  // blocks not in `free`, so those in `returned` count too
@@ -172,30 +174,41 @@ struct Heap {
   Header* MakeBlock(int size_class) {
     const size_t bytes = ClassBytes(size_class);
     const size_t whole = sizeof(Header) + bytes;
-    char* memory;
-    if (bytes > kSlabBlockBytes) {
-      memory = FromSystem(whole);
-    } else {
-      if (static_cast<size_t>(slab_end - slab) < whole) {
-        slab = FromSystem(kSlabBytes);
-        slab_end = slab + kSlabBytes;
-      }
-      memory = std::exchange(slab, slab + whole);
-    }
-    Header* block = new (memory) Header{nullptr, this, bytes, size_class};
+    if (bytes <= kSlabBlockBytes) Reserve(whole, kSlabBytes);
+    const bool in_slab = (bytes <= kSlabBlockBytes || slab_is_reserve) &&
+                         static_cast<size_t>(slab_end - slab) >= whole;
+    char* memory =
+        in_slab ? std::exchange(slab, slab + whole) : FromSystem(whole);
+    Header* block =
+        new (memory) Header{nullptr, this, bytes, in_slab, size_class};
     MarkFree(block);
     return free[size_class] = block;
+  }
+
+  // Starts a new slab of `size` unless `bytes` are left in the present one.
+  void Reserve(size_t bytes, size_t size) {
+    if (static_cast<size_t>(slab_end - slab) >= bytes) return;
+    slab = FromSystem(size);
+    slab_end = slab + size;
+    slab_is_reserve = size > kSlabBytes;
   }
 
   size_t Trim() {
     Collect();
     size_t trimmed = 0;
     for (int c = SizeClass(kSlabBlockBytes) + 1; c < kClasses; ++c) {
-      while (free[c] != nullptr) {
-        Header* block = std::exchange(free[c], free[c]->next);
+      Header* block = std::exchange(free[c], nullptr);
+      while (block != nullptr) {
+        Header* next = block->next;
+        if (block->in_slab) {
+          block->next = std::exchange(free[c], block);
+          block = next;
+          continue;
+        }
         trimmed += sizeof(Header) + block->bytes;
         MarkReturned(block);
         std::free(block);
+        block = next;
       }
     }
     system_bytes.Add(-static_cast<int64_t>(trimmed));
@@ -279,6 +292,11 @@ void PoolFree(void* data) noexcept {
   } else {
     block->owner->FreeFromOtherThread(block);
   }
+}
+
+void PoolReserve(size_t bytes) {
+  PoolFree(PoolAllocate(1));  // sees to it that there is a heap
+  if (this_heap != nullptr) this_heap->Reserve(bytes / 2, bytes);
 }
 
 size_t TrimPool() {

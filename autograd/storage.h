@@ -17,9 +17,15 @@ void* PoolAllocate(size_t bytes);
 // Takes back a block of PoolAllocate, on any thread. Null is ignored.
 void PoolFree(void* block) noexcept;
 
+// Takes address space for the calling thread's blocks to come, unless half as
+// much is left from before: so a thread of the parallel pool asks the system
+// for nothing when it first runs a kernel in the middle of training.
+void PoolReserve(size_t bytes);
+
 // Gives free blocks back to the system and returns their bytes: those of the
 // calling thread and of threads that have ended. The free blocks of other live
-// threads stay, and so do blocks up to 4 KB, which are cut from larger slabs.
+// threads stay, and so do blocks up to 4 KB, which are cut from larger slabs,
+// and those of PoolReserve.
 size_t TrimPool();
 
 // Sums over all threads. Exact when no other thread uses the pool meanwhile.

@@ -20,7 +20,10 @@ size_t RoundUp(size_t n) { return (n + 15) / 16 * 16; }
 }  // namespace
 
 Bump::~Bump() {
-  for (const Block& b : blocks_) PoolFree(b.data);
+  for (const Block& b : blocks_) {
+    UnpoisonMemory(b.data, b.size);  // what the pool gave
+    PoolFree(b.data);
+  }
 }
 
 void* Bump::Allocate(size_t bytes) {

@@ -140,7 +140,9 @@ double Tensor::item() const {
     throw Error(absl::StrCat("item: ", Describe(*this), " has ", size(),
                              " elements; wanted one"));
   }
-  return ToVector()[0];
+  return WithType(dtype(), [&](auto t) {
+    return static_cast<double>(data<decltype(t)>()[0]);
+  });
 }
 
 Tensor Tensor::Detach() const { return Alias(*this, 0, shape()); }

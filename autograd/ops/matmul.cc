@@ -32,7 +32,7 @@ internal::PoolVector<int64_t> Offsets(const Shape& batch, const Shape& shape) {
 // y = op(a) op(b): d op(a) = dy op(b)ᵀ, d op(b) = op(a)ᵀ dy
 Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options) {
   const DType dtype = CheckFloats("MatMul", {a, b});
-  const auto [ta, tb] = options;
+  const bool ta = options.transpose_a, tb = options.transpose_b;
   const bool matrices = a.rank() >= 2 && b.rank() >= 2;
   if (!matrices || a.dim(ta ? -2 : -1) != b.dim(tb ? -1 : -2)) {
     Throw("MatMul", Describe(a), ta ? " transposed" : "", " times ",
@@ -65,7 +65,7 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options) {
                             y_at.data(), std::max<int64_t>(1, n));
   });
   Record("MatMul", y, {a, b}, Save(a, b),
-         [ta = ta, tb = tb](GradientSink& g, const Tensor& a, const Tensor& b) {
+         [ta, tb](GradientSink& g, const Tensor& a, const Tensor& b) {
            const Tensor& dy = g.dy();
            if (g.Needs(0)) {
              g.Add(0, ta ? MatMul(b, dy, {tb, true})

@@ -1,0 +1,30 @@
+#include "examples/word_to_symbol/translator.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "train/allocations_testlib.h"
+
+namespace wengert {
+namespace {
+
+TEST(Translator, TheSecondStepAllocatesNothingFromTheSystem) {
+  if (!train::CountsAllocations()) GTEST_SKIP() << "a sanitizer allocates";
+  const auto corpus = Corpus::Read({"examples/word_to_symbol/corpus.tsv",
+                                    "examples/word_to_symbol/words.txt",
+                                    "examples/word_to_symbol/symbols.txt"});
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
+  Translator translator(*corpus, {.dropout = 0.1}, 1);
+  std::vector<int64_t> counts;
+  counts.reserve(100);
+  translator.Train({.steps = 20}, [&](int64_t, double) {
+    counts.push_back(train::SystemAllocations());
+  });
+  for (size_t step = 1; step < counts.size(); ++step) {
+    EXPECT_EQ(counts[step] - counts[step - 1], 0) << "step " << step + 1;
+  }
+}
+
+}  // namespace
+}  // namespace wengert

@@ -1,0 +1,166 @@
+// Runs the program as a person does: what it prints, writes and returns.
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Result {
+  int status;
+  std::string out;  // standard output and error as they come
+};
+
+Result RunProgram(const std::string& flags) {
+  const std::string command =
+      "examples/word_to_symbol/word_to_symbol " + flags + " 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  Result result{-1, ""};
+  char buffer[4096];
+  while (size_t n = fread(buffer, 1, sizeof buffer, pipe)) {
+    result.out.append(buffer, n);
+  }
+  result.status = WEXITSTATUS(pclose(pipe));
+  return result;
+}
+
+std::string Temp(const std::string& name) {
+  return ::testing::TempDir() + "/" + name;
+}
+
+std::string Write(const std::string& name, const std::string& text) {
+  std::ofstream(Temp(name)) << text;
+  return Temp(name);
+}
+
+// A wrong call ends with status 2 and one line that names what is wrong.
+void ExpectRefused(const std::string& flags, const std::string& named) {
+  const Result r = RunProgram(flags);
+  EXPECT_EQ(r.status, 2) << flags << "\n" << r.out;
+  EXPECT_THAT(r.out, AllOf(StartsWith("word_to_symbol: "), HasSubstr(named),
+                           MatchesRegex("[^\n]*\n")));
+}
+
+TEST(WordToSymbol, LearnsTheNinePairs) {
+  const Result r = RunProgram("");
+  EXPECT_EQ(r.status, 0);
+  EXPECT_THAT(r.out, StartsWith("parameter "));
+  EXPECT_THAT(r.out, HasSubstr("embedding.weight "));
+  EXPECT_THAT(r.out, HasSubstr("\nstep     1  loss 2."));
+  EXPECT_THAT(r.out, HasSubstr("\none is one -> 1 = 1\n"));
+  EXPECT_THAT(r.out, HasSubstr("\nnine is nine -> 9 = 9\n"));
+  EXPECT_THAT(r.out, EndsWith("\naccuracy 9/9 sentences, 27/27 symbols\n"));
+}
+
+TEST(WordToSymbol, LearnsFromManySeedsAndSizes) {
+  for (int seed = 2; seed <= 9; ++seed) {
+    EXPECT_EQ(RunProgram("--seed=" + std::to_string(seed)).status, 0) << seed;
+  }
+  EXPECT_EQ(
+      RunProgram("--d_model=16 --n_heads=4 --n_layers=2 --hidden=20").status,
+      0);
+  EXPECT_EQ(RunProgram("--batch_size=4 --dropout=0.1 --steps=600").status, 0);
+}
+
+TEST(WordToSymbol, SameSeedSameOutputForAnyThreads) {
+  const Result one = RunProgram("--seed=5");
+  EXPECT_EQ(one.out, RunProgram("--seed=5 --threads=3").out);
+  EXPECT_NE(one.out, RunProgram("--seed=6").out);
+}
+
+TEST(WordToSymbol, ExitsWithOneWhenItHasNotLearned) {
+  const Result r = RunProgram("--steps=1");
+  EXPECT_EQ(r.status, 1);
+  EXPECT_THAT(r.out, AllOf(HasSubstr("(wanted 1 = 1)"),
+                           Not(HasSubstr("accuracy 9/9"))));
+}
+
+TEST(WordToSymbol, TranslatesASentence) {
+  EXPECT_EQ(RunProgram("--translate='three is three'").out, "3 = 3\n");
+  EXPECT_EQ(RunProgram("--translate='Seven is seven.'").out, "7 = 7\n");
+  ExpectRefused("--translate='three is tree'", "\"tree\"");
+  ExpectRefused("--translate='one is one is one'", "5 words");
+  ExpectRefused("--translate='...'", "0 words");
+}
+
+TEST(WordToSymbol, ShowsAttention) {
+  const std::string svg = Temp("attention.svg");
+  const Result r = RunProgram("--attention --attention_svg=" + svg);
+  EXPECT_EQ(r.status, 0);
+  EXPECT_THAT(r.out, AllOf(HasSubstr("head 1"), HasSubstr("head 3"),
+                           HasSubstr("wrote " + svg)));
+  EXPECT_THAT(r.out, EndsWith("accuracy 9/9 sentences, 27/27 symbols\n"));
+  std::stringstream text;
+  text << std::ifstream(svg).rdbuf();
+  EXPECT_THAT(text.str(), AllOf(HasSubstr("<svg"), HasSubstr("one is one"),
+                                HasSubstr("nine is nine"), HasSubstr("head 3"),
+                                HasSubstr("</svg>")));
+  ExpectRefused(
+      "--attention --steps=1 --translate=one "
+      "--attention_svg=/nowhere/a.svg >/dev/null",
+      "/nowhere/a.svg");
+}
+
+TEST(WordToSymbol, HelpExplainsEveryFlag) {
+  const Result r = RunProgram("--help");
+  EXPECT_EQ(r.status, 0);
+  for (const char* flag :
+       {"seed", "steps", "batch_size", "lr", "d_model", "n_heads", "n_layers",
+        "hidden", "dropout", "corpus", "words", "symbols", "threads",
+        "translate", "attention", "attention_svg"}) {
+    EXPECT_THAT(r.out, HasSubstr(std::string("  --") + flag + "  "));
+  }
+}
+
+TEST(WordToSymbol, RefusesWrongFlags) {
+  ExpectRefused("--step=3", "--steps");
+  ExpectRefused("--steps=many", "--steps=many");
+  ExpectRefused("--steps=0", "--steps=0");
+  ExpectRefused("--steps=-5", "--steps=-5");
+  ExpectRefused("--n_heads=5", "--n_heads=5");
+  ExpectRefused("--dropout=1.5", "--dropout=1.5");
+  ExpectRefused("--lr=nan", "--lr=nan");
+  ExpectRefused("--threads=0", "--threads=0");
+  ExpectRefused("one is one", "\"one\"");
+}
+
+TEST(WordToSymbol, RefusesWrongFilesWithLineAndColumn) {
+  ExpectRefused("--corpus=/nowhere.tsv", "/nowhere.tsv");
+  ExpectRefused("--corpus=" + ::testing::TempDir(), ::testing::TempDir());
+  std::string path =
+      Write("word.tsv", "one is one\t1 = 1\none is zero\t1 = 1\n");
+  ExpectRefused("--corpus=" + path, path + ":2:8: ");
+  path = Write("columns.tsv", "one is one\t1 = 1\t1\n");
+  ExpectRefused("--corpus=" + path, path + ":1:");
+  path = Write("length.tsv", "one is one\t1 =\n");
+  ExpectRefused("--corpus=" + path, "3 words against 2 symbols");
+  path = Write("bytes.tsv", "one is one\t1 = \xff\n");
+  ExpectRefused("--corpus=" + path, path + ":1:16: ");
+  path = Write("words.txt", "one\none\n");
+  ExpectRefused("--words=" + path, path + ":2:");
+}
+
+TEST(WordToSymbol, LearnsACorpusOfSeveralLengths) {
+  const std::string path = Write(
+      "mixed.tsv",
+      "# statements\none less two\t1 < 2\nthree\t3\n\nnine more one\t9 > 1\n"
+      "two is\t2 =\n");
+  const Result r = RunProgram("--corpus=" + path);
+  EXPECT_EQ(r.status, 0) << r.out;
+  EXPECT_THAT(r.out, EndsWith("accuracy 4/4 sentences, 9/9 symbols\n"));
+}
+
+}  // namespace
