@@ -105,7 +105,7 @@ TEST(ReduceTest, LogSumExpIsStable) {
 
 // One running float would be wrong in the fourth digit here.
 TEST(ReduceTest, LongFloatSumsStayExact) {
-  const int64_t n = (1 << 21) + 3;
+  constexpr int64_t n = (1 << 21) + 3;
   const Tensor x = Tensor::Full({n}, 0.1);
   const double wanted = static_cast<double>(0.1f) * static_cast<double>(n);
   EXPECT_NEAR(Sum(x).item() / wanted, 1, 3e-7);
@@ -115,7 +115,7 @@ TEST(ReduceTest, LongFloatSumsStayExact) {
   EXPECT_NEAR(SumTo(Tensor::Full({n, 2}, 0.1), {2}).ToVector()[0] / wanted, 1,
               3e-7);
   const Tensor dy = Tensor::Ones({n});
-  const auto spread = [n](Inputs x) { return BroadcastTo(x[0], {n}); };
+  const auto spread = [](Inputs x) { return BroadcastTo(x[0], {n}); };
   EXPECT_NEAR(
       Differentiate(spread, {Tensor::Scalar(1)}, x).gradients[0].item() /
           wanted,
