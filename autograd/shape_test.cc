@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "autograd/error.h"
+#include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,16 +14,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-template <class F>
-std::string ErrorOf(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no Error was thrown";
-}
 
 TEST(Shape, CountsElements) {
   EXPECT_EQ(Shape().size(), 1);

@@ -10,6 +10,7 @@
 #include "autograd/parallel.h"
 #include "autograd/parameter_testlib.h"
 #include "autograd/storage.h"
+#include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,18 +21,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-// Runs f and returns the text of the Error that it must throw.
-template <class F>
-std::string ErrorOf(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return "";
-}
 
 Tensor D(const Shape& shape, std::initializer_list<double> values) {
   return Tensor::Of<double>(shape, values);

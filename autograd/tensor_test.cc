@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/error.h"
+#include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,16 +17,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-template <class F>
-std::string ErrorOf(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no Error was thrown";
-}
 
 TEST(Tensor, MakesAndReads) {
   const Tensor x = Tensor::Of({2, 2}, {1, 2, 3, 4});

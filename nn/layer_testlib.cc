@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fstream>
-#include <set>
 #include <sstream>
 #include <utility>
 
-#include "autograd/error.h"
 #include "autograd/ops.h"
 #include "autograd/random.h"
 #include "gtest/gtest.h"
@@ -142,21 +139,6 @@ void Randomise(ParameterStore& store) {
         RandomTensor(p->value.shape(), seed++).ToVector();
     Write(p->value, [&](int64_t i) { return old[i] + noise[i] / 2; });
   }
-}
-
-std::string ErrorOf(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-
-bool SameBits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
-         !std::memcmp(a.impl()->data, b.impl()->data,
-                      a.size() * ByteSize(a.dtype()));
 }
 
 }  // namespace wengert::nn

@@ -3,7 +3,6 @@
 #ifndef WENGERT_NN_LAYER_TESTLIB_H_
 #define WENGERT_NN_LAYER_TESTLIB_H_
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "absl/types/span.h"
 #include "autograd/gradcheck.h"
 #include "autograd/tensor.h"
+#include "autograd/tensor_testlib.h"
 #include "nn/parameter_store.h"
 
 namespace wengert::nn {
@@ -56,12 +56,6 @@ Tensor RandomTensor(const Shape& shape, uint64_t seed,
 // Adds normal numbers to every parameter: biases and norms start at constants,
 // which would hide faults.
 void Randomise(ParameterStore& store);
-
-// What f throws as Error; "" when it does not.
-std::string ErrorOf(const std::function<void()>& f);
-
-// Whether both have the same bits.
-bool SameBits(const Tensor& a, const Tensor& b);
 
 }  // namespace wengert::nn
 

@@ -88,7 +88,7 @@ TEST(Document000, AttentionOfOneHotWords) {
       EXPECT_THAT(y.ToVector(),
                   Pointwise(DoubleNear(0.5e-4), printed.ToVector()));
       nn::ExpectNear(y, exact, tolerance, "y");
-      EXPECT_TRUE(nn::SameBits(Row(y, 0), Row(y, 2)));
+      EXPECT_TRUE(SameBits(Row(y, 0), Row(y, 2)));
     }
   }
 }
@@ -158,8 +158,8 @@ TEST(Document000, ThreeHeads) {
     for (const auto& [name, y] : results) {
       nn::ExpectNear(y, expected, dtype == DType::kFloat32 ? 1e-6 : 1e-14,
                      name);
-      EXPECT_TRUE(nn::SameBits(Row(y, 0), Row(y, 2))) << name;
-      EXPECT_FALSE(nn::SameBits(Row(y, 0), Row(y, 1))) << name;
+      EXPECT_TRUE(SameBits(Row(y, 0), Row(y, 2))) << name;
+      EXPECT_FALSE(SameBits(Row(y, 0), Row(y, 1))) << name;
     }
   }
 }

@@ -73,7 +73,7 @@ TEST(Document002, OneQuery) {
                    tolerance, "composed");
     // The other queries change nothing for this one.
     const Tensor all = ToRows(Attention(ToHead(e.q), k, v));
-    EXPECT_TRUE(nn::SameBits(fused, Slice(all, 0, 0, 1))) << Name(dtype);
+    EXPECT_TRUE(SameBits(fused, Slice(all, 0, 0, 1))) << Name(dtype);
   }
 }
 

@@ -137,7 +137,7 @@ TEST(Document003Layer, EqualWordsGiveEqualRows) {
     int pairs = 0;
     for (int64_t a = 0; a < kAll; ++a) {
       for (int64_t b = a + 1; b < kAll; ++b) {
-        EXPECT_EQ(nn::SameBits(row(y, a), row(y, b)), ids[a] == ids[b]);
+        EXPECT_EQ(SameBits(row(y, a), row(y, b)), ids[a] == ids[b]);
         pairs += ids[a] == ids[b];
       }
     }
@@ -146,15 +146,15 @@ TEST(Document003Layer, EqualWordsGiveEqualRows) {
   const Tensor y = layer(positions(x));
   for (int64_t a = 0; a < kAll; ++a) {
     for (int64_t b = a + 1; b < kAll; ++b) {
-      EXPECT_FALSE(nn::SameBits(row(y, a), row(y, b)));
+      EXPECT_FALSE(SameBits(row(y, a), row(y, b)));
     }
   }
 
   const Tensor batch = positions(embedding(Tensor::From({kB, kT}, ids)));
   const Tensor all = layer(batch);
   for (int64_t b = 0; b < kB; ++b) {
-    EXPECT_TRUE(nn::SameBits(layer(Slice(batch, 0, b, 1)),  //
-                             Slice(all, 0, b, 1)));
+    EXPECT_TRUE(SameBits(layer(Slice(batch, 0, b, 1)),  //
+                         Slice(all, 0, b, 1)));
   }
 }
 

@@ -182,9 +182,9 @@ TEST(Document003, QueriesAreAnAffineMapOfX) {
 TEST(Document003, Heads) {
   const Tensor q = Table("Q"), heads = Table("Q_heads");
   const Tensor split = Reshape(q, {kB, kT, kHeads, kC / kHeads});
-  EXPECT_TRUE(nn::SameBits(Permute(split, {0, 2, 1, 3}), heads));
+  EXPECT_TRUE(SameBits(Permute(split, {0, 2, 1, 3}), heads));
   const Tensor merged = Reshape(Permute(heads, {0, 2, 1, 3}), {kB, kT, kC});
-  EXPECT_TRUE(nn::SameBits(merged, q));
+  EXPECT_TRUE(SameBits(merged, q));
 }
 
 // The w that makes |m w - y| least, by elimination in mᵀm w = mᵀy.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/error.h"
+#include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -122,12 +122,8 @@ TEST(Vocabulary, RefusesIdsOutside) {
     EXPECT_THROW(numbers.Word(id), Error);
     EXPECT_THROW(numbers.Decode({0, id}), Error);
   }
-  try {
-    numbers.Word(5);
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "Vocabulary::Word: id 5 is outside a vocabulary of 5 words");
-  }
+  EXPECT_EQ(ErrorOf([&] { numbers.Word(5); }),
+            "Vocabulary::Word: id 5 is outside a vocabulary of 5 words");
 }
 
 TEST(Vocabulary, SavesAndLoads) {

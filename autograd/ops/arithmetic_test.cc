@@ -133,27 +133,26 @@ TEST(ArithmeticTest, ErrorsGiveBothShapes) {
       {"Div", Div},     {"Maximum", Maximum}, {"Minimum", Minimum},
       {"Equal", Equal}, {"Less", Less},       {"Greater", Greater}};
   for (const auto& [name, op] : ops) {
-    EXPECT_THAT(MessageOf([&, op = op] { op(a, b); }),
+    EXPECT_THAT(ErrorOf([&, op = op] { op(a, b); }),
                 AllOf(StartsWith(std::string(name) + ": "), HasSubstr("[2, 3]"),
                       HasSubstr("[4, 3]"), HasSubstr("wanted")));
     EXPECT_THAT(
-        MessageOf([&, op = op] { op(a, d); }),
+        ErrorOf([&, op = op] { op(a, d); }),
         AllOf(StartsWith(std::string(name) + ": "), HasSubstr("float32 [2, 3]"),
               HasSubstr("float64 [2, 3]"), HasSubstr("wanted")));
     EXPECT_THAT(
-        MessageOf([&, op = op] { op(a, {}); }),
+        ErrorOf([&, op = op] { op(a, {}); }),
         AllOf(StartsWith(std::string(name) + ": "), HasSubstr("undefined")));
     EXPECT_THAT(
-        MessageOf([&, op = op] { op({}, a); }),
+        ErrorOf([&, op = op] { op({}, a); }),
         AllOf(StartsWith(std::string(name) + ": "), HasSubstr("undefined")));
   }
   const Tensor ids = Tensor::Zeros({2}, DType::kInt64);
-  EXPECT_THAT(MessageOf([&] { ids + ids; }),
+  EXPECT_THAT(ErrorOf([&] { ids + ids; }),
               AllOf(StartsWith("Add: "), HasSubstr("int64 [2], int64 [2]"),
                     HasSubstr("wanted float32 or float64")));
-  EXPECT_THAT(MessageOf([&] { Pow(ids, 2); }),
-              StartsWith("Pow: got int64 [2]"));
-  EXPECT_THAT(MessageOf([&] { Affine(ids, 2, 0); }),
+  EXPECT_THAT(ErrorOf([&] { Pow(ids, 2); }), StartsWith("Pow: got int64 [2]"));
+  EXPECT_THAT(ErrorOf([&] { Affine(ids, 2, 0); }),
               StartsWith("Affine: got int64 [2]"));
 }
 

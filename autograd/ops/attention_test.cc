@@ -206,7 +206,7 @@ TEST(AttentionTest, DropoutIsOfTheWeights) {
     EXPECT_THAT(Attention(one, one, one, {.dropout = 0.5}).ToVector(), Each(1));
     Tape tape;
     EXPECT_THAT(
-        MessageOf([&] { Attention(one, one, one, {.dropout = 0.5}); }),
+        ErrorOf([&] { Attention(one, one, one, {.dropout = 0.5}); }),
         AllOf(StartsWith("Attention: dropout 0.5"), HasSubstr("Tape tape(")));
   }
 }
@@ -247,15 +247,15 @@ TEST(AttentionTest, Errors) {
            {x, zeros({2, 3, 3, 5}), zeros({2, 3, 3, 5})},  // H % Hkv
            {x, zeros({2, 3, 0, 5}), zeros({2, 3, 0, 5})},
            {x, x, zeros({3, 4, 5})}}) {
-    EXPECT_THAT(MessageOf([&, q = q, k = k, v = v] { Attention(q, k, v); }),
+    EXPECT_THAT(ErrorOf([&, q = q, k = k, v = v] { Attention(q, k, v); }),
                 AllOf(StartsWith("Attention: q float32 [2, 3, 4, 5], k "),
                       HasSubstr(Describe(k)), HasSubstr(Describe(v)),
                       HasSubstr("wanted q [B, Tq, H, D], k [B, Tk, Hkv, D]")));
   }
-  EXPECT_THAT(MessageOf([&] { Attention(x, x, {}); }),
+  EXPECT_THAT(ErrorOf([&] { Attention(x, x, {}); }),
               StartsWith("Attention: got float32 [2, 3, 4, 5]"));
   const auto with = [&](const AttentionOptions& o) {
-    return MessageOf([&] { Attention(x, x, x, o); });
+    return ErrorOf([&] { Attention(x, x, x, o); });
   };
   EXPECT_EQ(with({.key_mask = SomeTrue({3, 2})}),
             "Attention: key_mask bool [3, 2]; wanted bool [2, 3]");
@@ -275,16 +275,16 @@ TEST(AttentionTest, Errors) {
   EXPECT_THAT(with({.dropout = 1.5}),
               StartsWith("Attention: dropout probability 1.5"));
   EXPECT_EQ(
-      MessageOf([&] { PackedAttention(x); }),
+      ErrorOf([&] { PackedAttention(x); }),
       "PackedAttention: qkv float32 [2, 3, 4, 5]; wanted [B, T, 3, H, D]");
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 PackedAttention(zeros({1, 2, 4, 1, 1}));
               }),
               StartsWith("PackedAttention: qkv float32 [1, 2, 4, 1, 1]"));
-  EXPECT_THAT(MessageOf([&] { PackedAttention({}); }),
+  EXPECT_THAT(ErrorOf([&] { PackedAttention({}); }),
               StartsWith("PackedAttention: got undefined"));
   EXPECT_THAT(
-      MessageOf([&] {
+      ErrorOf([&] {
         PackedAttention(zeros({1, 2, 3, 1, 1}), {.key_mask = SomeTrue({2, 2})});
       }),
       HasSubstr("key_mask bool [2, 2]; wanted bool [1, 2]"));

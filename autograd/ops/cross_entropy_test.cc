@@ -165,27 +165,27 @@ TEST(CrossEntropyTest, Errors) {
   const Tensor targets = Tensor::Of<int64_t>({2}, {0, -4});
   for (Op op : kBoth) {
     EXPECT_EQ(
-        MessageOf([&] { op(logits, targets, {.ignore_index = -1}); }),
+        ErrorOf([&] { op(logits, targets, {.ignore_index = -1}); }),
         "CrossEntropy: target -4 at position 1 of int64 [2] is out of range; "
         "wanted one in [0, 3) for logits float32 [2, 3], or -1 to ignore it");
-    EXPECT_THAT(MessageOf([&] {
+    EXPECT_THAT(ErrorOf([&] {
                   op(logits, Tensor::Of<int64_t>({2}, {0, 3}), {});
                 }),
                 StartsWith("CrossEntropy: target 3 at position 1"));
     EXPECT_EQ(
-        MessageOf([&] { op(logits, Tensor::Zeros({3}, DType::kInt64), {}); }),
+        ErrorOf([&] { op(logits, Tensor::Zeros({3}, DType::kInt64), {}); }),
         "CrossEntropy: logits float32 [2, 3], targets int64 [3]; wanted "
         "logits [..., C] and int32 or int64 targets [...]");
-    EXPECT_THAT(MessageOf([&] { op(logits, Tensor::Zeros({2}), {}); }),
+    EXPECT_THAT(ErrorOf([&] { op(logits, Tensor::Zeros({2}), {}); }),
                 AllOf(StartsWith("CrossEntropy: logits float32 [2, 3], targets "
                                  "float32 [2]")));
-    EXPECT_THAT(MessageOf([&] { op(logits, {}, {}); }),
+    EXPECT_THAT(ErrorOf([&] { op(logits, {}, {}); }),
                 HasSubstr("targets undefined"));
-    EXPECT_THAT(MessageOf([&] { op({}, targets, {}); }),
+    EXPECT_THAT(ErrorOf([&] { op({}, targets, {}); }),
                 StartsWith("CrossEntropy: got undefined"));
-    EXPECT_THAT(MessageOf([&] { op(Tensor::Scalar(0), targets, {}); }),
+    EXPECT_THAT(ErrorOf([&] { op(Tensor::Scalar(0), targets, {}); }),
                 StartsWith("CrossEntropy: logits float32 []"));
-    EXPECT_THAT(MessageOf([&] {
+    EXPECT_THAT(ErrorOf([&] {
                   op(logits, Tensor::Zeros({2}, DType::kInt64),
                      {.label_smoothing = 1.5});
                 }),

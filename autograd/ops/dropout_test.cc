@@ -24,7 +24,7 @@ TEST(DropoutTest, Extremes) {
     EXPECT_EQ(Dropout(x, 0).impl(), x.impl());
     EXPECT_EQ(generator.offset(), offset);  // nothing drawn
     for (double p : {-0.1, 1.1, static_cast<double>(NAN)}) {
-      EXPECT_THAT(MessageOf([&] { Dropout(x, p); }),
+      EXPECT_THAT(ErrorOf([&] { Dropout(x, p); }),
                   AllOf(StartsWith("Dropout: dropout probability "),
                         HasSubstr("wanted one in [0, 1]")));
     }
@@ -40,14 +40,14 @@ TEST(DropoutTest, OnlyTrainingDrops) {
     EXPECT_EQ(Dropout(x, 0.5).impl(), x.impl());
   }
   Tape tape;
-  EXPECT_THAT(MessageOf([&] { Dropout(x, 0.5); }),
+  EXPECT_THAT(ErrorOf([&] { Dropout(x, 0.5); }),
               AllOf(StartsWith("Dropout: "), HasSubstr("Tape tape(generator)"),
                     HasSubstr("Tape tape(Tape::kEval)")));
   EXPECT_EQ(Dropout(x, 0).impl(), x.impl());
-  EXPECT_THAT(MessageOf([&] { Dropout(x, 2); }), HasSubstr("[0, 1]"));
-  EXPECT_THAT(MessageOf([&] { Dropout(x.To(DType::kInt32), 0.5); }),
+  EXPECT_THAT(ErrorOf([&] { Dropout(x, 2); }), HasSubstr("[0, 1]"));
+  EXPECT_THAT(ErrorOf([&] { Dropout(x.To(DType::kInt32), 0.5); }),
               StartsWith("Dropout: got int32 [3]"));
-  EXPECT_THAT(MessageOf([&] { Dropout({}, 0.5); }), StartsWith("Dropout: "));
+  EXPECT_THAT(ErrorOf([&] { Dropout({}, 0.5); }), StartsWith("Dropout: "));
 }
 
 TEST(DropoutTest, KeepsTheRightShareAndScalesIt) {

@@ -244,11 +244,11 @@ TEST(ElementwiseTest, ErrorsNameTheOperation) {
       {"Relu", Relu}, {"Gelu", Gelu},   {"GeluTanh", GeluTanh},
       {"Silu", Silu}};
   for (const auto& [name, op] : ops) {
-    EXPECT_EQ(MessageOf([&, op = op] { op(ids); }),
+    EXPECT_EQ(ErrorOf([&, op = op] { op(ids); }),
               name +
                   ": got int32 [2, 3]; wanted float32 or float64, all of one "
                   "dtype");
-    EXPECT_THAT(MessageOf([op = op] { op({}); }),
+    EXPECT_THAT(ErrorOf([op = op] { op({}); }),
                 StartsWith(name + ": got undefined; wanted"));
   }
 }

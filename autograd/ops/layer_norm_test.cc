@@ -93,21 +93,21 @@ TEST(LayerNormTest, EqualValuesHaveFiniteGradients) {
 TEST(LayerNormTest, Errors) {
   const Tensor x = Tensor::Zeros({4, 3}), good = Tensor::Zeros({3});
   const Tensor bad = Tensor::Zeros({4});
-  EXPECT_EQ(MessageOf([&] { LayerNorm(x, bad); }),
+  EXPECT_EQ(ErrorOf([&] { LayerNorm(x, bad); }),
             "LayerNorm: x float32 [4, 3], gain float32 [4], bias undefined; "
             "wanted x [..., C], gain [C], bias [C]");
-  EXPECT_THAT(MessageOf([&] { LayerNorm(x, good, bad); }),
+  EXPECT_THAT(ErrorOf([&] { LayerNorm(x, good, bad); }),
               AllOf(StartsWith("LayerNorm: x float32 [4, 3], gain float32 [3], "
                                "bias float32 [4]")));
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 LayerNorm(x, Tensor::Zeros({1, 3}));
               }),
               HasSubstr("gain float32 [1, 3]"));
-  EXPECT_THAT(MessageOf([&] { LayerNorm(Tensor::Scalar(1)); }),
+  EXPECT_THAT(ErrorOf([&] { LayerNorm(Tensor::Scalar(1)); }),
               StartsWith("LayerNorm: x float32 []"));
-  EXPECT_THAT(MessageOf([&] { LayerNorm({}); }),
+  EXPECT_THAT(ErrorOf([&] { LayerNorm({}); }),
               StartsWith("LayerNorm: got undefined"));
-  EXPECT_THAT(MessageOf([&] { LayerNorm(x, good.To(DType::kFloat64)); }),
+  EXPECT_THAT(ErrorOf([&] { LayerNorm(x, good.To(DType::kFloat64)); }),
               StartsWith("LayerNorm: got float32 [4, 3], float64 [3]"));
 }
 

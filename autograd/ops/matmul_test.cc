@@ -106,26 +106,26 @@ TEST(MatMulTest, BatchesBroadcast) {
 
 TEST(MatMulTest, Errors) {
   const Tensor a = Tensor::Zeros({2, 3}), v = Tensor::Zeros({3});
-  EXPECT_EQ(MessageOf([&] { MatMul(a, a); }),
+  EXPECT_EQ(ErrorOf([&] { MatMul(a, a); }),
             "MatMul: float32 [2, 3] times float32 [2, 3]: the inner dimensions "
             "differ; wanted [..., m, k] x [..., k, n]");
   EXPECT_THAT(
-      MessageOf([&] {
+      ErrorOf([&] {
         MatMul(a, a, {true, true});
       }),
       AllOf(StartsWith("MatMul: float32 [2, 3] transposed times float32 "
                        "[2, 3] transposed: ")));
-  EXPECT_THAT(MessageOf([&] { MatMul(a, v); }),
+  EXPECT_THAT(ErrorOf([&] { MatMul(a, v); }),
               AllOf(StartsWith("MatMul: float32 [2, 3] times float32 [3]"),
                     HasSubstr("wanted two operands of rank 2 or more")));
   EXPECT_THAT(
-      MessageOf([&] {
+      ErrorOf([&] {
         MatMul(Tensor::Zeros({2, 3, 3}), Tensor::Zeros({4, 3, 3}));
       }),
       AllOf(StartsWith("MatMul: "), HasSubstr("[2]"), HasSubstr("[4]")));
-  EXPECT_THAT(MessageOf([&] { MatMul(a, a.To(DType::kFloat64)); }),
+  EXPECT_THAT(ErrorOf([&] { MatMul(a, a.To(DType::kFloat64)); }),
               StartsWith("MatMul: got float32 [2, 3], float64 [2, 3]; wanted"));
-  EXPECT_THAT(MessageOf([&] { MatMul(a, {}); }), StartsWith("MatMul: "));
+  EXPECT_THAT(ErrorOf([&] { MatMul(a, {}); }), StartsWith("MatMul: "));
 }
 
 TEST(LinearTest, KnownValues) {
@@ -150,19 +150,19 @@ TEST(LinearTest, KnownValues) {
 
 TEST(LinearTest, Errors) {
   const Tensor x = Tensor::Zeros({4, 3}), w = Tensor::Zeros({2, 3});
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               Linear(x, Tensor::Zeros({3, 2}));
             }),
             "Linear: x float32 [4, 3], weight float32 [3, 2], bias undefined; "
             "wanted x [..., in], weight [out, in], bias [out]");
-  EXPECT_THAT(MessageOf([&] { Linear(x, w, Tensor::Zeros({3})); }),
+  EXPECT_THAT(ErrorOf([&] { Linear(x, w, Tensor::Zeros({3})); }),
               AllOf(StartsWith("Linear: "), HasSubstr("bias float32 [3]")));
-  EXPECT_THAT(MessageOf([&] { Linear(Tensor::Zeros({}), w); }),
+  EXPECT_THAT(ErrorOf([&] { Linear(Tensor::Zeros({}), w); }),
               StartsWith("Linear: x float32 []"));
-  EXPECT_THAT(MessageOf([&] { Linear(x, {}); }),
+  EXPECT_THAT(ErrorOf([&] { Linear(x, {}); }),
               StartsWith("Linear: got float32 [4, 3], undefined"));
   EXPECT_THAT(
-      MessageOf([&] { Linear(x, w, Tensor::Zeros({2}, DType::kFloat64)); }),
+      ErrorOf([&] { Linear(x, w, Tensor::Zeros({2}, DType::kFloat64)); }),
       AllOf(StartsWith("Linear: got "), HasSubstr("float64 [2]")));
 }
 

@@ -28,17 +28,17 @@ TEST(ReshapeTest, SharesMemory) {
 
 TEST(ReshapeTest, Errors) {
   const Tensor x = Tensor::Zeros({2, 6});
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               Reshape(x, {5, 2});
             }),
             "Reshape: float32 [2, 6] to [5, 2]; wanted as many elements");
   for (const std::vector<int64_t>& dims :
        {std::vector<int64_t>{5, -1}, {-1, -1}, {0, -1}, {-2, -1}}) {
-    EXPECT_THAT(MessageOf([&] { Reshape(x, dims); }),
+    EXPECT_THAT(ErrorOf([&] { Reshape(x, dims); }),
                 AllOf(StartsWith("Reshape: float32 [2, 6] to ["),
                       HasSubstr("wanted at most one -1")));
   }
-  EXPECT_THAT(MessageOf([&] { Reshape(Tensor(), {1}); }),
+  EXPECT_THAT(ErrorOf([&] { Reshape(Tensor(), {1}); }),
               StartsWith("Reshape: the operand is undefined"));
 }
 
@@ -72,19 +72,19 @@ TEST(PermuteTest, Errors) {
                                        {0, 0, 2},
                                        {0, 1, 2, 2},
                                        {0, 1, -2}}) {
-    EXPECT_THAT(MessageOf([&] { Permute(x, axes); }),
+    EXPECT_THAT(ErrorOf([&] { Permute(x, axes); }),
                 AllOf(StartsWith("Permute: axes ("),
                       HasSubstr("float32 [2, 3, 4]; wanted each of its axes "
                                 "once")));
   }
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 Permute(x, {0, 1, 3});
               }),
               AllOf(StartsWith("Permute: axis 3"), HasSubstr("[2, 3, 4]")));
-  EXPECT_THAT(MessageOf([&] { Transpose(Tensor::Zeros({3})); }),
+  EXPECT_THAT(ErrorOf([&] { Transpose(Tensor::Zeros({3})); }),
               StartsWith("Transpose: float32 [3]; wanted rank 2 or more"));
-  EXPECT_THAT(MessageOf([&] { Transpose({}); }), StartsWith("Transpose: "));
-  EXPECT_THAT(MessageOf([&] { Permute(Tensor(), {0}); }),
+  EXPECT_THAT(ErrorOf([&] { Transpose({}); }), StartsWith("Transpose: "));
+  EXPECT_THAT(ErrorOf([&] { Permute(Tensor(), {0}); }),
               StartsWith("Permute: "));
 }
 
@@ -120,13 +120,13 @@ TEST(SliceTest, Errors) {
         {0, -1},
         {4, 0},
         {1, std::numeric_limits<int64_t>::max()}}) {
-    EXPECT_THAT(MessageOf([&, s = start, n = length] { Slice(x, 0, s, n); }),
+    EXPECT_THAT(ErrorOf([&, s = start, n = length] { Slice(x, 0, s, n); }),
                 AllOf(StartsWith("Slice: ["),
                       HasSubstr("along axis 0 lies outside float32 [3, 2]")));
   }
-  EXPECT_THAT(MessageOf([&] { Slice(x, 2, 0, 1); }),
+  EXPECT_THAT(ErrorOf([&] { Slice(x, 2, 0, 1); }),
               StartsWith("Slice: axis 2 is out of range"));
-  EXPECT_THAT(MessageOf([&] { Slice({}, 0, 0, 1); }), StartsWith("Slice: "));
+  EXPECT_THAT(ErrorOf([&] { Slice({}, 0, 0, 1); }), StartsWith("Slice: "));
 }
 
 TEST(ConcatTest, KnownValues) {
@@ -147,31 +147,30 @@ TEST(ConcatTest, KnownValues) {
 
 TEST(ConcatTest, Errors) {
   const Tensor a = Tensor::Zeros({2, 3});
-  EXPECT_THAT(MessageOf([] { Concat({}, 0); }),
-              StartsWith("Concat: no tensors"));
+  EXPECT_THAT(ErrorOf([] { Concat({}, 0); }), StartsWith("Concat: no tensors"));
   EXPECT_THAT(
-      MessageOf([&] {
+      ErrorOf([&] {
         Concat({a, Tensor::Zeros({2, 4})}, 0);
       }),
       AllOf(StartsWith("Concat: float32 [2, 3] and float32 [2, 4] along "
                        "axis 0; wanted")));
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 Concat({a, Tensor::Zeros({2})}, 0);
               }),
               StartsWith("Concat: float32 [2, 3] and float32 [2] "));
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 Concat({a, a.To(DType::kFloat64)}, 0);
               }),
               StartsWith("Concat: float32 [2, 3] and float64 [2, 3] "));
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 Concat({a, Tensor()}, 0);
               }),
               StartsWith("Concat: float32 [2, 3] and undefined"));
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 Concat({Tensor(), a}, 0);
               }),
               StartsWith("Concat: "));
-  EXPECT_THAT(MessageOf([&] { Concat({a}, 2); }), StartsWith("Concat: axis 2"));
+  EXPECT_THAT(ErrorOf([&] { Concat({a}, 2); }), StartsWith("Concat: axis 2"));
 }
 
 TEST(EmbeddingTest, RepeatedIdsAddUp) {
@@ -228,31 +227,31 @@ TEST(EmbeddingTest, ScatterIsItsMirror) {
 TEST(EmbeddingTest, Errors) {
   const Tensor table = Tensor::Zeros({3, 2});
   EXPECT_EQ(
-      MessageOf([&] {
+      ErrorOf([&] {
         Embedding(table, Tensor::Of<int32_t>({2}, {0, 3}));
       }),
       "Embedding: id 3 at position 1 of int32 [2] is out of range; wanted "
       "one in [0, 3)");
   EXPECT_THAT(
-      MessageOf([&] { Embedding(table, Tensor::Of<int64_t>({1}, {-1})); }),
+      ErrorOf([&] { Embedding(table, Tensor::Of<int64_t>({1}, {-1})); }),
       StartsWith("Embedding: id -1 at position 0 of int64 [1]"));
-  EXPECT_EQ(MessageOf([&] { Embedding(table, Tensor::Zeros({2})); }),
+  EXPECT_EQ(ErrorOf([&] { Embedding(table, Tensor::Zeros({2})); }),
             "Embedding: ids are float32 [2]; wanted int32 or int64");
-  EXPECT_THAT(MessageOf([&] { Embedding(table, {}); }),
+  EXPECT_THAT(ErrorOf([&] { Embedding(table, {}); }),
               StartsWith("Embedding: ids are undefined"));
   const Tensor ids = Tensor::Zeros({2}, DType::kInt32);
-  EXPECT_EQ(MessageOf([&] { Embedding(ids, ids); }),
+  EXPECT_EQ(ErrorOf([&] { Embedding(ids, ids); }),
             "Embedding: the table is int32 [2]; wanted float [n, ...]");
-  EXPECT_THAT(MessageOf([&] { Embedding(Tensor::Scalar(1), ids); }),
+  EXPECT_THAT(ErrorOf([&] { Embedding(Tensor::Scalar(1), ids); }),
               StartsWith("Embedding: the table is float32 []"));
-  EXPECT_THAT(MessageOf([&] { Embedding({}, ids); }),
+  EXPECT_THAT(ErrorOf([&] { Embedding({}, ids); }),
               StartsWith("Embedding: the table is undefined"));
-  EXPECT_THAT(MessageOf([&] { ScatterRows(table, ids, 3); }),
+  EXPECT_THAT(ErrorOf([&] { ScatterRows(table, ids, 3); }),
               AllOf(StartsWith("ScatterRows: x float32 [3, 2] with ids int32 "
                                "[2]; wanted")));
-  EXPECT_THAT(MessageOf([&] { ScatterRows(table, {}, 3); }),
+  EXPECT_THAT(ErrorOf([&] { ScatterRows(table, {}, 3); }),
               StartsWith("ScatterRows: x float32 [3, 2] with ids undefined"));
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 ScatterRows(Tensor::Zeros({2, 2}), ids, 0);
               }),
               StartsWith("ScatterRows: id 0 at position 0"));
@@ -286,18 +285,18 @@ TEST(WhereTest, KnownValues) {
 TEST(WhereTest, Errors) {
   const Tensor a = Tensor::Zeros({2}), mask = SomeTrue({2});
   EXPECT_EQ(
-      MessageOf([&] { Where(a, a, a); }),
+      ErrorOf([&] { Where(a, a, a); }),
       "Where: condition float32 [2], a float32 [2], b float32 [2]; wanted "
       "bool, and a and b of one dtype");
-  EXPECT_THAT(MessageOf([&] { Where(mask, a, a.To(DType::kFloat64)); }),
+  EXPECT_THAT(ErrorOf([&] { Where(mask, a, a.To(DType::kFloat64)); }),
               AllOf(StartsWith("Where: "), HasSubstr("b float64 [2]")));
-  EXPECT_THAT(MessageOf([&] { Where(mask, a, Tensor::Zeros({3})); }),
+  EXPECT_THAT(ErrorOf([&] { Where(mask, a, Tensor::Zeros({3})); }),
               AllOf(StartsWith("Where: "), HasSubstr("[2]"), HasSubstr("[3]")));
-  EXPECT_THAT(MessageOf([&] { Where(SomeTrue({3}), a, a); }),
+  EXPECT_THAT(ErrorOf([&] { Where(SomeTrue({3}), a, a); }),
               AllOf(StartsWith("Where: "), HasSubstr("[3]"), HasSubstr("[2]")));
-  EXPECT_THAT(MessageOf([&] { Where({}, a, a); }),
+  EXPECT_THAT(ErrorOf([&] { Where({}, a, a); }),
               StartsWith("Where: condition undefined"));
-  EXPECT_THAT(MessageOf([&] { MaskedFill({}, mask, 0); }),
+  EXPECT_THAT(ErrorOf([&] { MaskedFill({}, mask, 0); }),
               StartsWith("MaskedFill: "));
 }
 

@@ -1,19 +1,18 @@
-// What the tests of operations share: samples, error texts, gradients, and the
+// What the tests of operations share: samples, gradients, and the
 // comparison of runs with several numbers of threads.
 #ifndef WENGERT_AUTOGRAD_OPS_OPS_TESTLIB_H_
 #define WENGERT_AUTOGRAD_OPS_OPS_TESTLIB_H_
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "autograd/error.h"
 #include "autograd/ops.h"
 #include "autograd/parallel.h"
 #include "autograd/random.h"
+#include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -54,16 +53,6 @@ inline Tensor SomeTrue(const Shape& shape) {
   std::vector<bool> values;
   for (int64_t i = 0; i < shape.size(); ++i) values.push_back(i * 7 % 5 != 2);
   return Tensor::From(shape, values);
-}
-
-// What the error says that f throws.
-inline std::string MessageOf(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 struct ValueAndGradients {
@@ -140,12 +129,6 @@ inline void ExpectRelative(const std::vector<double>& got,
     EXPECT_LE(std::abs(got[i] - wanted[i]), tolerance * std::abs(wanted[i]))
         << "element " << i << ": " << got[i] << ", wanted " << wanted[i];
   }
-}
-
-inline bool SameBits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() &&
-         (a.size() == 0 || std::memcmp(a.impl()->data, b.impl()->data,
-                                       a.size() * ByteSize(a.dtype())) == 0);
 }
 
 // Value and gradients of f have the same bits for any number of threads.

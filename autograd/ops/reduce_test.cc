@@ -128,39 +128,39 @@ TEST(ReduceTest, ErrorsNameAxisAndShape) {
   const std::pair<std::string, Op> ops[] = {
       {"Sum", Sum}, {"Mean", Mean}, {"Max", Max}, {"LogSumExp", LogSumExp}};
   for (const auto& [name, op] : ops) {
-    EXPECT_EQ(MessageOf([&, op = op] { op(x, 2, {}); }),
+    EXPECT_EQ(ErrorOf([&, op = op] { op(x, 2, {}); }),
               name +
                   ": axis 2 is out of range for shape [2, 3]; wanted one in "
                   "[-2, 2)");
-    EXPECT_EQ(MessageOf([&, op = op] {
+    EXPECT_EQ(ErrorOf([&, op = op] {
                 op(x, {0, -2}, {});
               }),
               name + ": axis -2 is named twice for shape [2, 3]");
-    EXPECT_THAT(MessageOf([&, op = op] { op(ids, {}, {}); }),
+    EXPECT_THAT(ErrorOf([&, op = op] { op(ids, {}, {}); }),
                 StartsWith(name + ": got int64 [2, 3]; wanted float"));
-    EXPECT_THAT(MessageOf([op = op] { op({}, {}, {}); }),
+    EXPECT_THAT(ErrorOf([op = op] { op({}, {}, {}); }),
                 StartsWith(name + ": got undefined"));
   }
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 Max(Tensor::Zeros({2, 0}), 1);
               }),
               AllOf(StartsWith("Max: "), HasSubstr("float32 [2, 0]")));
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 ArgMax(Tensor::Zeros({2, 0}), 1);
               }),
               AllOf(StartsWith("ArgMax: "), HasSubstr("float32 [2, 0]")));
-  EXPECT_THAT(MessageOf([&] { ArgMax(x, 2); }), StartsWith("ArgMax: axis 2"));
-  EXPECT_THAT(MessageOf([&] { SumTo(x, {2}); }),
+  EXPECT_THAT(ErrorOf([&] { ArgMax(x, 2); }), StartsWith("ArgMax: axis 2"));
+  EXPECT_THAT(ErrorOf([&] { SumTo(x, {2}); }),
               AllOf(StartsWith("SumTo: "), HasSubstr("[2]"),
                     HasSubstr("float32 [2, 3]")));
-  EXPECT_THAT(MessageOf([&] {
+  EXPECT_THAT(ErrorOf([&] {
                 BroadcastTo(x, {3, 3});
               }),
               AllOf(StartsWith("BroadcastTo: "), HasSubstr("float32 [2, 3]"),
                     HasSubstr("[3, 3]")));
-  EXPECT_THAT(MessageOf([&] { BroadcastTo({}, {3}); }),
+  EXPECT_THAT(ErrorOf([&] { BroadcastTo({}, {3}); }),
               StartsWith("BroadcastTo: "));
-  EXPECT_THAT(MessageOf([&] { SumTo({}, {3}); }), StartsWith("SumTo: "));
+  EXPECT_THAT(ErrorOf([&] { SumTo({}, {3}); }), StartsWith("SumTo: "));
 }
 
 TEST(ReduceTest, SameBitsForAnyNumberOfThreads) {

@@ -147,16 +147,16 @@ TEST(SoftmaxTest, Errors) {
   const std::pair<std::string, Op> ops[] = {{"Softmax", Softmax},
                                             {"LogSoftmax", LogSoftmax}};
   for (const auto& [name, op] : ops) {
-    EXPECT_EQ(MessageOf([&, op = op] { op(x, 2); }),
+    EXPECT_EQ(ErrorOf([&, op = op] { op(x, 2); }),
               name +
                   ": axis 2 is out of range for shape [2, 3]; wanted one in "
                   "[-2, 2)");
-    EXPECT_THAT(MessageOf([&, op = op] { op(Tensor::Scalar(1), -1); }),
+    EXPECT_THAT(ErrorOf([&, op = op] { op(Tensor::Scalar(1), -1); }),
                 StartsWith(name + ": axis -1 is out of range for shape []"));
     EXPECT_THAT(
-        MessageOf([&, op = op] { op(x.To(DType::kInt32), -1); }),
+        ErrorOf([&, op = op] { op(x.To(DType::kInt32), -1); }),
         AllOf(StartsWith(name + ": got int32 [2, 3]"), HasSubstr("wanted")));
-    EXPECT_THAT(MessageOf([&, op = op] { op({}, -1); }),
+    EXPECT_THAT(ErrorOf([&, op = op] { op({}, -1); }),
                 StartsWith(name + ": got undefined"));
   }
 }
