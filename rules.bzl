@@ -1,16 +1,10 @@
 """Targets made from the files that lie in a folder, so that adding a layer, an
 operation, a kernel, a test or an example changes no BUILD file."""
 
-# Code that tests share: numpy_random_testlib.h, testing.cc, ...
-_TESTLIB_SRCS = [
-    "**/*testing.cc",
-    "**/*testlib.cc",
-]
+# Code that tests share.
+_TESTLIB_SRCS = ["**/*_testlib.cc"]
 
-_TESTLIB_HDRS = [
-    "**/*testing.h",
-    "**/*testlib.h",
-]
+_TESTLIB_HDRS = ["**/*_testlib.h"]
 
 _TEST_FILES = ["**/*_test.cc"] + _TESTLIB_SRCS + _TESTLIB_HDRS
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autograd/kernels/dropout.h"
-#include "autograd/kernels/kernel_test_util.h"
+#include "autograd/kernels/kernel_testlib.h"
 #include "gtest/gtest.h"
 
 namespace wengert::kernels {

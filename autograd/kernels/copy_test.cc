@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "autograd/kernels/kernel_test_util.h"
+#include "autograd/kernels/kernel_testlib.h"
 #include "gtest/gtest.h"
 
 namespace wengert::kernels {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/kernels/kernel_test_util.h"
+#include "autograd/kernels/kernel_testlib.h"
 #include "autograd/random.h"
 #include "gtest/gtest.h"
 

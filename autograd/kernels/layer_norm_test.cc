@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/kernels/kernel_test_util.h"
+#include "autograd/kernels/kernel_testlib.h"
 #include "gtest/gtest.h"
 
 namespace wengert::kernels {

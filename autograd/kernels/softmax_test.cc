@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/kernels/kernel_test_util.h"
+#include "autograd/kernels/kernel_testlib.h"
 #include "gtest/gtest.h"
 
 namespace wengert::kernels {

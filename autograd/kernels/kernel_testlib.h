@@ -1,6 +1,6 @@
 // What the tests of the kernels share.
-#ifndef WENGERT_AUTOGRAD_KERNELS_KERNEL_TEST_UTIL_H_
-#define WENGERT_AUTOGRAD_KERNELS_KERNEL_TEST_UTIL_H_
+#ifndef WENGERT_AUTOGRAD_KERNELS_KERNEL_TESTLIB_H_
+#define WENGERT_AUTOGRAD_KERNELS_KERNEL_TESTLIB_H_
 
 #include <cmath>
 #include <cstdint>
@@ -53,4 +53,4 @@ void ExpectSameBitsForAnyThreads(Compute compute) {
 
 }  // namespace wengert::kernels
 
-#endif  // WENGERT_AUTOGRAD_KERNELS_KERNEL_TEST_UTIL_H_
+#endif  // WENGERT_AUTOGRAD_KERNELS_KERNEL_TESTLIB_H_
