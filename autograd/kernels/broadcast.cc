@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/base/attributes.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/strided_loop.h"
 #include "autograd/kernels/vecmath.h"
@@ -125,16 +124,10 @@ void Apply(Compare op, Dims out, const T* a, Dims a_dims, const T* b,
   switch (op) {
     case Compare::kEq:
       return broadcast([](T u, T v) { return u == v; });
-    case Compare::kNe:
-      return broadcast([](T u, T v) { return u != v; });
     case Compare::kLt:
       return broadcast([](T u, T v) { return u < v; });
-    case Compare::kLe:
-      return broadcast([](T u, T v) { return u <= v; });
     case Compare::kGt:
       return Apply(Compare::kLt, out, b, b_dims, a, a_dims, y);
-    case Compare::kGe:
-      return Apply(Compare::kLe, out, b, b_dims, a, a_dims, y);
   }
 }
 

@@ -13,7 +13,7 @@ namespace wengert::kernels {
 
 // kMax and kMin take `a` when both are equal, and give NaN when either is NaN.
 enum class Binary { kAdd, kSub, kMul, kDiv, kMax, kMin };
-enum class Compare { kEq, kNe, kLt, kLe, kGt, kGe };
+enum class Compare { kEq, kLt, kGt };
 
 // y[out] = a op b. T: float, double.
 template <class T>

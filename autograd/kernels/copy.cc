@@ -15,36 +15,30 @@ namespace {
 // The offsets of a loop over two operands.
 enum { kX, kY };
 
-// y (=|+=) x for n elements.
+// y = x for n elements.
 template <class T>
-void CopyRow(int64_t n, const T* x, int64_t x_stride, bool accumulate, T* y,
-             int64_t y_stride) {
+void CopyRow(int64_t n, const T* x, int64_t x_stride, T* y, int64_t y_stride) {
   const bool contiguous = x_stride == 1 && y_stride == 1;
-  if (contiguous && !accumulate && n > 16) {
+  if (contiguous && n > 16) {
     std::copy_n(x, n, y);
-  } else if (contiguous && !accumulate) {  // a call would take longer
+  } else if (contiguous) {  // a call would take longer
     WENGERT_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) y[i] = x[i];
-  } else if (contiguous) {
-    WENGERT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(y[i] + x[i]);
   } else {
-    for (int64_t i = 0; i < n; ++i, x += x_stride, y += y_stride) {
-      *y = accumulate ? static_cast<T>(*y + *x) : *x;
-    }
+    for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
   }
 }
 
-// y (=|+=) x in the loop's order, which y need not be stored in.
+// y = x in the loop's order, which y need not be stored in.
 template <class T>
-void CopyLoop(const StridedLoop<2>& loop, const T* x, bool accumulate, T* y) {
+void CopyLoop(const StridedLoop<2>& loop, const T* x, T* y) {
   ParallelFor(loop.size(), kGrain, [&](int64_t begin, int64_t end) {
     loop.ForEachBlock(
         begin, end, [&](int64_t, int64_t rows, int64_t n, auto offsets) {
           for (int64_t r = 0; r < rows; ++r) {
             CopyRow(n, x + offsets[kX] + r * loop.row_stride(kX),
-                    loop.stride(kX), accumulate,
-                    y + offsets[kY] + r * loop.row_stride(kY), loop.stride(kY));
+                    loop.stride(kX), y + offsets[kY] + r * loop.row_stride(kY),
+                    loop.stride(kY));
           }
         });
   });
@@ -52,25 +46,24 @@ void CopyLoop(const StridedLoop<2>& loop, const T* x, bool accumulate, T* y) {
 
 constexpr int64_t kTile = 32;
 
-// y[j, i] (=|+=) x[i, j] for a tile. It goes through a buffer, since rows that
+// y[j, i] = x[i, j] for a tile. It goes through a buffer, since rows that
 // are a power of two apart fight for the same lines of the cache.
 template <class T>
 void TransposeTile(int64_t rows, int64_t columns, const T* x, int64_t x_stride,
-                   bool accumulate, T* y, int64_t y_stride) {
+                   T* y, int64_t y_stride) {
   T tile[kTile][kTile + 1];
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < columns; ++j) tile[j][i] = x[i * x_stride + j];
   }
   for (int64_t j = 0; j < columns; ++j) {
-    CopyRow(rows, tile[j], 1, accumulate, y + j * y_stride, 1);
+    CopyRow(rows, tile[j], 1, y + j * y_stride, 1);
   }
 }
 
 }  // namespace
 
 template <class T>
-void Permute(Dims dims, absl::Span<const int> perm, const T* x, bool accumulate,
-             T* y) {
+void Permute(Dims dims, absl::Span<const int> perm, const T* x, T* y) {
   if (NumElements(dims) == 0) return;
   const int rank = static_cast<int>(dims.size());
   absl::InlinedVector<int64_t, 6> x_strides(rank);
@@ -95,7 +88,7 @@ void Permute(Dims dims, absl::Span<const int> perm, const T* x, bool accumulate,
       loop.Add(dims[d], {x_strides[d], y_stride});
     }
   }
-  if (i == j) return CopyLoop(loop, x, accumulate, y);
+  if (i == j) return CopyLoop(loop, x, y);
 
   const int64_t i_tiles = (dims[i] + kTile - 1) / kTile;
   const int64_t j_tiles = (dims[j] + kTile - 1) / kTile;
@@ -107,21 +100,21 @@ void Permute(Dims dims, absl::Span<const int> perm, const T* x, bool accumulate,
           const auto offsets = loop.At(task / (i_tiles * j_tiles));
           const int64_t i0 = task % i_tiles * kTile;
           const int64_t j0 = task / i_tiles % j_tiles * kTile;
-          TransposeTile(
-              std::min(kTile, dims[i] - i0), std::min(kTile, dims[j] - j0),
-              x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
-              accumulate, y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
+          TransposeTile(std::min(kTile, dims[i] - i0),
+                        std::min(kTile, dims[j] - j0),
+                        x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
+                        y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
         }
       });
 }
 
 template <class T>
 void CopyBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
-                int64_t y_stride, bool accumulate) {
+                int64_t y_stride) {
   StridedLoop<2> loop;
   loop.Add(outer, {x_stride, y_stride});
   loop.Add(n, {1, 1});
-  CopyLoop(loop, x, accumulate, y);
+  CopyLoop(loop, x, y);
 }
 
 template <class T, class I>
@@ -182,46 +175,33 @@ void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
   });
 }
 
-template void Permute(Dims, absl::Span<const int>, const float*, bool, float*);
+template void Permute(Dims, absl::Span<const int>, const float*, float*);
 template void CopyBlocks(int64_t, int64_t, const float*, int64_t, float*,
-                         int64_t, bool);
+                         int64_t);
 template void GatherRows(int64_t, int64_t, const int32_t*, const float*,
                          float*);
 template void GatherRows(int64_t, int64_t, const int64_t*, const float*,
                          float*);
 
-template void Permute(Dims, absl::Span<const int>, const double*, bool,
-                      double*);
+template void Permute(Dims, absl::Span<const int>, const double*, double*);
 template void CopyBlocks(int64_t, int64_t, const double*, int64_t, double*,
-                         int64_t, bool);
+                         int64_t);
 template void GatherRows(int64_t, int64_t, const int32_t*, const double*,
                          double*);
 template void GatherRows(int64_t, int64_t, const int64_t*, const double*,
                          double*);
 
-template void Permute(Dims, absl::Span<const int>, const int32_t*, bool,
-                      int32_t*);
+template void Permute(Dims, absl::Span<const int>, const int32_t*, int32_t*);
 template void CopyBlocks(int64_t, int64_t, const int32_t*, int64_t, int32_t*,
-                         int64_t, bool);
-template void GatherRows(int64_t, int64_t, const int32_t*, const int32_t*,
-                         int32_t*);
-template void GatherRows(int64_t, int64_t, const int64_t*, const int32_t*,
-                         int32_t*);
+                         int64_t);
 
-template void Permute(Dims, absl::Span<const int>, const int64_t*, bool,
-                      int64_t*);
+template void Permute(Dims, absl::Span<const int>, const int64_t*, int64_t*);
 template void CopyBlocks(int64_t, int64_t, const int64_t*, int64_t, int64_t*,
-                         int64_t, bool);
-template void GatherRows(int64_t, int64_t, const int32_t*, const int64_t*,
-                         int64_t*);
-template void GatherRows(int64_t, int64_t, const int64_t*, const int64_t*,
-                         int64_t*);
+                         int64_t);
 
-template void Permute(Dims, absl::Span<const int>, const bool*, bool, bool*);
-template void CopyBlocks(int64_t, int64_t, const bool*, int64_t, bool*, int64_t,
-                         bool);
-template void GatherRows(int64_t, int64_t, const int32_t*, const bool*, bool*);
-template void GatherRows(int64_t, int64_t, const int64_t*, const bool*, bool*);
+template void Permute(Dims, absl::Span<const int>, const bool*, bool*);
+template void CopyBlocks(int64_t, int64_t, const bool*, int64_t, bool*,
+                         int64_t);
 
 template void ScatterAddRows(int64_t, int64_t, int64_t, const int32_t*, int64_t,
                              const float*, float*);

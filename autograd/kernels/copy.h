@@ -1,7 +1,6 @@
 // Kernels that move elements without changing them: permutations, slices and
-// concatenations, rows gathered by index, and the adding forms that are their
-// gradients. T: float, double, int32_t, int64_t, bool (bool never accumulates);
-// outputs overlap no input.
+// concatenations, and rows gathered by index with their gradient. T: float,
+// double, int32_t, int64_t, bool; outputs overlap no input.
 #ifndef WENGERT_AUTOGRAD_KERNELS_COPY_H_
 #define WENGERT_AUTOGRAD_KERNELS_COPY_H_
 
@@ -13,21 +12,18 @@
 namespace wengert::kernels {
 
 // Dimension i of y is dimension perm[i] of x: y[.., j_i, ..] = x with its
-// dimension perm[i] at j_i; y += when `accumulate`. A rule's inverse is the
-// inverse permutation.
+// dimension perm[i] at j_i. The gradient is the inverse permutation.
 template <class T>
-void Permute(Dims dims, absl::Span<const int> perm, const T* x, bool accumulate,
-             T* y);
+void Permute(Dims dims, absl::Span<const int> perm, const T* x, T* y);
 
-// For o < outer, i < n: y[o y_stride + i] = x[o x_stride + i], or += when
-// `accumulate`. Slices, concatenations and their gradients are this. The
-// blocks of y overlap nowhere.
+// For o < outer, i < n: y[o y_stride + i] = x[o x_stride + i]. Slices,
+// concatenations and their gradients are this. The blocks of y overlap nowhere.
 template <class T>
 void CopyBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
-                int64_t y_stride, bool accumulate);
+                int64_t y_stride);
 
 // y[i, :] = table[ids[i], :]; y [n_ids, width]. The ids are checked already.
-// I: int32_t, int64_t.
+// T: float, double. I: int32_t, int64_t.
 template <class T, class I>
 void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
                 T* y);

@@ -137,8 +137,6 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline To ConvertOne(From x) {
 template <class T>
 void Apply(Unary op, int64_t n, const T* x, T* y) {
   switch (op) {
-    case Unary::kNeg:
-      return Map(n, x, y, [](T v) { return -v; });
     case Unary::kExp:
       return Map(n, x, y, [](T v) { return Exp(v); });
     case Unary::kLog:
@@ -244,19 +242,6 @@ void SiluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
   });
 }
 
-template <class T>
-void ReluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
-  if (accumulate) {
-    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-      dx[i] += Select<T>(x[i] > 0, dy[i], 0);
-    });
-  } else {
-    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-      dx[i] = Select<T>(x[i] > 0, dy[i], 0);
-    });
-  }
-}
-
 template void Apply(Unary, int64_t, const float*, float*);
 template void Affine(int64_t, float, float, const float*, float*);
 template void PowScalar(int64_t, const float*, double, float*);
@@ -268,7 +253,6 @@ template void GeluTanh(int64_t, const float*, float*);
 template void GeluTanhGrad(int64_t, const float*, const float*, bool, float*);
 template void Silu(int64_t, const float*, float*);
 template void SiluGrad(int64_t, const float*, const float*, bool, float*);
-template void ReluGrad(int64_t, const float*, const float*, bool, float*);
 
 template void Apply(Unary, int64_t, const double*, double*);
 template void Affine(int64_t, double, double, const double*, double*);
@@ -282,7 +266,6 @@ template void GeluTanhGrad(int64_t, const double*, const double*, bool,
                            double*);
 template void Silu(int64_t, const double*, double*);
 template void SiluGrad(int64_t, const double*, const double*, bool, double*);
-template void ReluGrad(int64_t, const double*, const double*, bool, double*);
 
 template void Fill(int64_t, float, float*);
 template void Fill(int64_t, double, double*);

@@ -10,7 +10,6 @@
 namespace wengert::kernels {
 
 enum class Unary {
-  kNeg,
   kExp,
   kLog,
   kTanh,
@@ -76,10 +75,6 @@ template <class T>
 void Silu(int64_t n, const T* x, T* y);
 template <class T>
 void SiluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
-
-// dy where x > 0, else 0 (whatever dy is).
-template <class T>
-void ReluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
 
 }  // namespace wengert::kernels
 

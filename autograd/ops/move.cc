@@ -38,7 +38,7 @@ Tensor Unslice(const Tensor& x, const Shape& shape, int axis, int64_t start) {
     using T = decltype(t);
     const int64_t n = x.dim(axis) * s.inner, stride = shape[axis] * s.inner;
     kernels::CopyBlocks(s.outer, n, x.data<T>(), n, Out<T>(y) + start * s.inner,
-                        stride, false);
+                        stride);
   });
   Record("Unslice", y, {x}, Save(),
          [axis, start, n = x.dim(axis)](GradientSink& g) {
@@ -148,7 +148,7 @@ Tensor Permute(const Tensor& x, absl::Span<const int> axes) {
   Tensor y = Tensor::Empty(Shape(dims), x.dtype());
   WithAny(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    kernels::Permute(x.shape().dims(), order, x.data<T>(), false, Out<T>(y));
+    kernels::Permute(x.shape().dims(), order, x.data<T>(), Out<T>(y));
   });
   Record("Permute", y, {x}, Save(),
          [inverse](GradientSink& g) { g.Add(0, Permute(g.dy(), inverse)); });
@@ -184,7 +184,7 @@ Tensor Slice(const Tensor& x, int axis, int64_t start, int64_t length) {
       using T = decltype(t);
       kernels::CopyBlocks(s.outer, length * s.inner,
                           x.data<T>() + start * s.inner, x.dim(a) * s.inner,
-                          Out<T>(y), length * s.inner, false);
+                          Out<T>(y), length * s.inner);
     });
   }
   Record("Slice", y, {x}, Save(),
@@ -217,7 +217,7 @@ Tensor Concat(absl::Span<const Tensor> xs, int axis) {
     for (const Tensor& x : xs) {
       const int64_t n = x.dim(a) * s.inner;
       kernels::CopyBlocks(s.outer, n, x.data<T>(), n, Out<T>(y) + at,
-                          total * s.inner, false);
+                          total * s.inner);
       at += n;
     }
   });
