@@ -1,5 +1,6 @@
 #include "autograd/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -15,23 +16,6 @@ namespace {
 // The header of a block, rounded so that the elements are 64-byte aligned.
 constexpr size_t kHeader = (sizeof(TensorImpl) + 63) / 64 * 64;
 
-// Calls f with a value of the type that `dtype` names.
-template <class F>
-auto WithType(DType dtype, F f) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return f(float{});
-    case DType::kFloat64:
-      return f(double{});
-    case DType::kInt32:
-      return f(int32_t{});
-    case DType::kInt64:
-      return f(int64_t{});
-    default:
-      return f(bool{});
-  }
-}
-
 TensorImpl* NewImpl(size_t bytes, const Shape& shape, DType dtype) {
   void* block = PoolAllocate(kHeader + bytes);
   return new (block)
@@ -39,16 +23,6 @@ TensorImpl* NewImpl(size_t bytes, const Shape& shape, DType dtype) {
 }
 
 }  // namespace
-
-size_t ByteSize(DType dtype) {
-  return WithType(dtype, [](auto t) { return sizeof(t); });
-}
-
-const char* Name(DType dtype) {
-  static constexpr const char* kNames[] = {"float32", "float64", "int32",
-                                           "int64", "bool"};
-  return kNames[static_cast<int>(dtype)];
-}
 
 void Tensor::Free(TensorImpl* p) noexcept {
   TensorImpl* storage = p->storage;
@@ -80,7 +54,7 @@ Tensor Tensor::Ones(const Shape& shape, DType dtype) {
 
 Tensor Tensor::Full(const Shape& shape, double value, DType dtype) {
   Tensor y = Empty(shape, dtype);
-  WithType(dtype, [&](auto t) {
+  WithAny(dtype, [&](auto t) {
     using T = decltype(t);
     kernels::Fill<T>(y.size(), static_cast<T>(value),
                      static_cast<T*>(y.p_->data));
@@ -129,7 +103,7 @@ Tensor Tensor::Alias(const Tensor& base, int64_t offset, const Shape& shape,
 }
 
 std::vector<double> Tensor::ToVector() const {
-  return WithType(dtype(), [&](auto t) {
+  return WithAny(dtype(), [&](auto t) {
     const auto* x = data<decltype(t)>();
     return std::vector<double>(x, x + size());
   });
@@ -140,7 +114,7 @@ double Tensor::item() const {
     throw Error(absl::StrCat("item: ", Describe(*this), " has ", size(),
                              " elements; wanted one"));
   }
-  return WithType(dtype(), [&](auto t) {
+  return WithAny(dtype(), [&](auto t) {
     return static_cast<double>(data<decltype(t)>()[0]);
   });
 }

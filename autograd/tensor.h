@@ -17,32 +17,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "autograd/dtype.h"
 #include "autograd/shape.h"
 
 namespace wengert {
-
-enum class DType : uint8_t { kFloat32, kFloat64, kInt32, kInt64, kBool };
-
-// Bytes of one element; "float32".
-size_t ByteSize(DType dtype);
-const char* Name(DType dtype);
-inline bool IsFloat(DType d) { return d <= DType::kFloat64; }
-
-template <class T>
-inline constexpr DType kDTypeOf = [] {
-  static_assert(sizeof(T) == 0, "float, double, int32_t, int64_t or bool");
-  return DType::kBool;
-}();
-template <>
-inline constexpr DType kDTypeOf<float> = DType::kFloat32;
-template <>
-inline constexpr DType kDTypeOf<double> = DType::kFloat64;
-template <>
-inline constexpr DType kDTypeOf<int32_t> = DType::kInt32;
-template <>
-inline constexpr DType kDTypeOf<int64_t> = DType::kInt64;
-template <>
-inline constexpr DType kDTypeOf<bool> = DType::kBool;
 
 struct Parameter;
 

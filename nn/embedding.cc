@@ -8,11 +8,6 @@
 namespace wengert::nn {
 namespace {
 
-template <class T>
-void ZeroRow(Tensor& table, int64_t row) {
-  std::fill_n(table.mutable_data<T>() + row * table.dim(1), table.dim(1), T{0});
-}
-
 int64_t CheckPadding(int64_t padding_id, int64_t n) {
   if (padding_id < -1 || padding_id >= n) {
     throw Error(absl::StrCat("nn::Embedding: padding_id ", padding_id,
@@ -30,8 +25,9 @@ Embedding::Embedding(Params p, int64_t n, int64_t dim, EmbeddingOptions options)
       weight_(p.Normal("weight", {n, dim}, 1)),
       path_(p.layer_path()) {
   if (padding_id_ < 0) return;
-  p.dtype() == DType::kFloat32 ? ZeroRow<float>(weight_, padding_id_)
-                               : ZeroRow<double>(weight_, padding_id_);
+  WithFloat(p.dtype(), [&]<class T>(T zero) {
+    std::fill_n(weight_.mutable_data<T>() + padding_id_ * dim, dim, zero);
+  });
 }
 
 }  // namespace wengert::nn

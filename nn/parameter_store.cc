@@ -21,8 +21,7 @@ using internal::StoreState;
 // f(T*) with the elements of x, which is float32 or float64.
 template <class F>
 void Write(Tensor& x, F f) {
-  x.dtype() == DType::kFloat32 ? f(x.mutable_data<float>())
-                               : f(x.mutable_data<double>());
+  WithFloat(x.dtype(), [&]<class T>(T) { f(x.mutable_data<T>()); });
 }
 
 void CopyValues(const Tensor& from, Tensor& to) {

@@ -34,7 +34,7 @@ void Adam::set_options(const std::map<std::string, double>& options) {
   }
   const double eps = options.at("eps");
   const bool above_0 =
-      dtype() == DType::kFloat32 ? static_cast<float>(eps) > 0 : eps > 0;
+      WithFloat(dtype(), [&]<class T>(T) { return static_cast<T>(eps) > 0; });
   Check(above_0 && std::isfinite(eps), "eps", eps, "a finite number > 0");
   const double decay = options.at("weight_decay");
   Check(decay >= 0 && std::isfinite(decay), "weight_decay", decay,
@@ -56,12 +56,11 @@ void Adam::Update(const Run& run) {
       .eps = eps_,
       .l2 = decoupled_ ? 0 : decay,
       .keep = decoupled_ ? 1 - lr() * decay : 1};
-  const auto step = [&]<class T>(T) {
+  WithFloat(dtype(), [&]<class T>(T) {
     kernels::AdamStep<T>(run.size, factors, run.At<T>(run.segment.gradients),
                          run.At<T>(run.segment.values), run.At<T>(run.state[0]),
                          run.At<T>(run.state[1]));
-  };
-  dtype() == DType::kFloat32 ? step(float{}) : step(double{});
+  });
 }
 
 }  // namespace wengert::train

@@ -18,8 +18,7 @@ template <class F>
 void ForEachGradient(nn::ParameterStore& store, F f) {
   for (Parameter* p : store.parameters()) {
     if (p->state != Parameter::Grad::kFresh) continue;
-    store.dtype() == DType::kFloat32 ? f(float{}, p->grad)
-                                     : f(double{}, p->grad);
+    WithFloat(store.dtype(), [&](auto t) { f(t, p->grad); });
   }
 }
 

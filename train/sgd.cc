@@ -38,11 +38,10 @@ void Sgd::Update(const Run& run) {
                                        .momentum = momentum_,
                                        .nesterov = nesterov_ != 0,
                                        .l2 = run.decay ? weight_decay_ : 0};
-  const auto step = [&]<class T>(T) {
+  WithFloat(dtype(), [&]<class T>(T) {
     kernels::SgdStep<T>(run.size, factors, run.At<T>(run.segment.gradients),
                         run.At<T>(run.segment.values), run.At<T>(run.state[0]));
-  };
-  dtype() == DType::kFloat32 ? step(float{}) : step(double{});
+  });
 }
 
 }  // namespace wengert::train

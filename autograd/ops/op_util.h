@@ -1,8 +1,8 @@
-// What operations share: checks that name the operation and the shapes, and
-// the step from a dtype to a C++ type.
+// What operations share: checks that name the operation and the shapes.
 #ifndef WENGERT_AUTOGRAD_OPS_OP_UTIL_H_
 #define WENGERT_AUTOGRAD_OPS_OP_UTIL_H_
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 
@@ -42,29 +42,6 @@ inline DType CheckFloats(const char* op, Operands operands,
 
 inline void CheckDefined(const char* op, const Tensor& x) {
   if (!x.defined()) Throw(op, "the operand is undefined; wanted an array");
-}
-
-// f(float{}) or f(double{}).
-template <class F>
-decltype(auto) WithFloat(DType dtype, F f) {
-  return dtype == DType::kFloat32 ? f(float{}) : f(double{});
-}
-
-// f(T{}) with the C++ type of any dtype.
-template <class F>
-decltype(auto) WithAny(DType dtype, F f) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return f(float{});
-    case DType::kFloat64:
-      return f(double{});
-    case DType::kInt32:
-      return f(int32_t{});
-    case DType::kInt64:
-      return f(int64_t{});
-    default:
-      return f(bool{});
-  }
 }
 
 // For an operation that fills the fresh array it returns.
