@@ -17,14 +17,6 @@ namespace {
 
 constexpr int64_t kQueries = 64;  // rows of a block of scores
 constexpr int64_t kKeys = 128;    // columns of a block of scores
-constexpr int64_t kTaskFlops = int64_t{1} << 21;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// How many of `count` things of `flops` each make a chunk of a parallel loop.
-int64_t FlopGrain(int64_t flops) {
-  return CeilDiv(kTaskFlops, std::max<int64_t>(1, flops));
-}
 
 // A block of queries of one head.
 template <class T>
@@ -231,7 +223,7 @@ void Attention(const AttentionArgs<T>& x, const T* q, const T* k, const T* v,
   const int64_t blocks = CeilDiv(x.tq, kQueries);
   const int64_t flops = 2 * std::min(x.tq, kQueries) * x.tk * (x.d + x.dv + 16);
   ParallelFor(
-      x.batch * x.heads * blocks, FlopGrain(flops),
+      x.batch * x.heads * blocks, FlopGrainOf(flops),
       [&](int64_t begin, int64_t end) {
         const Scratch<T> scores(std::min(x.tq, kQueries) * kKeys),
             factor(kKeys);
@@ -253,7 +245,8 @@ void AttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
   const int64_t flops = 2 * group * x.tq * x.tk * (3 * x.d + 2 * x.dv + 32);
   // A task owns a key head: its dk and dv, and dq of the heads that read it.
   ParallelFor(
-      x.batch * x.kv_heads, FlopGrain(flops), [&](int64_t begin, int64_t end) {
+      x.batch * x.kv_heads, FlopGrainOf(flops),
+      [&](int64_t begin, int64_t end) {
         const int64_t rows = std::min(x.tq, kQueries);
         const Scratch<T> p(rows * kKeys), dp(rows * kKeys), factor(kKeys);
         for (int64_t task = begin; task < end; ++task) {

@@ -90,22 +90,22 @@ void Permute(Dims dims, absl::Span<const int> perm, const T* x, T* y) {
   }
   if (i == j) return CopyLoop(loop, x, y);
 
-  const int64_t i_tiles = (dims[i] + kTile - 1) / kTile;
-  const int64_t j_tiles = (dims[j] + kTile - 1) / kTile;
+  const int64_t i_tiles = CeilDiv(dims[i], kTile);
+  const int64_t j_tiles = CeilDiv(dims[j], kTile);
   const int64_t work = std::min(dims[i], kTile) * std::min(dims[j], kTile);
-  const int64_t grain = std::max<int64_t>(1, kGrain / work);
-  ParallelFor(
-      loop.size() * i_tiles * j_tiles, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          const auto offsets = loop.At(task / (i_tiles * j_tiles));
-          const int64_t i0 = task % i_tiles * kTile;
-          const int64_t j0 = task / i_tiles % j_tiles * kTile;
-          TransposeTile(std::min(kTile, dims[i] - i0),
-                        std::min(kTile, dims[j] - j0),
-                        x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
-                        y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
-        }
-      });
+  ParallelFor(loop.size() * i_tiles * j_tiles, GrainOf(work),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t task = begin; task < end; ++task) {
+                  const auto offsets = loop.At(task / (i_tiles * j_tiles));
+                  const int64_t i0 = task % i_tiles * kTile;
+                  const int64_t j0 = task / i_tiles % j_tiles * kTile;
+                  TransposeTile(
+                      std::min(kTile, dims[i] - i0),
+                      std::min(kTile, dims[j] - j0),
+                      x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
+                      y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
+                }
+              });
 }
 
 template <class T>
@@ -120,9 +120,7 @@ void CopyBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
 template <class T, class I>
 void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
                 T* y) {
-  const int64_t grain =
-      std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width));
-  ParallelFor(n_ids, grain, [=](int64_t begin, int64_t end) {
+  ParallelFor(n_ids, GrainOf(width), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       std::copy_n(table + ids[i] * width, width, y + i * width);
     }
@@ -154,11 +152,10 @@ void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
     if (ids[i] != skip) positions[starts[ids[i]]++] = i;
   }
 
-  const int64_t tiles = (width + kSumColumns - 1) / kSumColumns;
+  const int64_t tiles = CeilDiv(width, kSumColumns);
   const int64_t tasks = n_present * tiles;
   const int64_t work = n_ids * width / std::max<int64_t>(1, tasks) + 1;
-  const int64_t grain = std::max<int64_t>(1, kGrain / work);
-  ParallelFor(tasks, grain, [=](int64_t begin, int64_t end) {
+  ParallelFor(tasks, GrainOf(work), [=](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = present[task / tiles];
       const int64_t column = task % tiles * kSumColumns;

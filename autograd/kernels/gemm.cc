@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "autograd/kernels/gemm_tile.h"
+#include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/parallel.h"
 
@@ -18,10 +19,7 @@ using gemm::kTileColumns;
 using gemm::kTileRows;
 
 constexpr int64_t kBlockN = 1024;  // columns of B that are packed at a time
-constexpr int64_t kTaskFlops = int64_t{1} << 21;  // about 20 us
-constexpr int64_t kTaskPacking = 1 << 16;         // elements, about 10 us
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t kTaskPacking = 1 << 16;  // elements, about 10 us
 
 // The arguments of Gemm.
 template <class T>
@@ -127,7 +125,7 @@ void Multiply(const Run& run, const Product<T>& x) {
       const int64_t groups = CeilDiv(slivers, group);
       const int64_t flops =
           2 * kTileRows * group * kTileColumns<T> * block.depth;
-      run(row_tiles * groups, CeilDiv(kTaskFlops, flops),
+      run(row_tiles * groups, FlopGrainOf(flops),
           [&](int64_t begin, int64_t end) {
             for (int64_t task = begin; task < end; ++task) {
               const int64_t first = task % groups * group;
@@ -185,11 +183,10 @@ void BatchedGemm(int64_t batch, int64_t terms, bool ta, bool tb, int64_t m,
     for (int64_t i = 0; i < batch; ++i) product(i, ParallelGemm<T>);
     return;
   }
-  const int64_t flops = std::max<int64_t>(1, 2 * terms * m * n * k);
-  ParallelFor(batch, CeilDiv(kTaskFlops, flops),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) product(i, Gemm<T>);
-              });
+  const int64_t flops = 2 * terms * m * n * k;
+  ParallelFor(batch, FlopGrainOf(flops), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) product(i, Gemm<T>);
+  });
 }
 
 template void Gemm(bool, bool, int64_t, int64_t, int64_t, float, const float*,

@@ -13,10 +13,6 @@
 namespace wengert::kernels {
 namespace {
 
-int64_t RowsOf(int64_t elements, int64_t width) {
-  return std::max<int64_t>(1, elements / std::max<int64_t>(1, width));
-}
-
 // fn(true or false as a constant).
 template <class Fn>
 void WithConstant(bool value, const Fn& fn) {
@@ -46,17 +42,10 @@ void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
     const T mean_gh =
         BlockedSum<T>(width, [=](int64_t j) { return g(j) * h(j); }) /
         static_cast<T>(width);
-    T* to = dx + r * width;
     const auto gradient = [=](int64_t j) {
       return scale * (g(j) - mean_g - h(j) * mean_gh);
     };
-    if (accumulate_dx) {
-      WENGERT_INDEPENDENT
-      for (int64_t j = 0; j < width; ++j) to[j] += gradient(j);
-    } else {
-      WENGERT_INDEPENDENT
-      for (int64_t j = 0; j < width; ++j) to[j] = gradient(j);
-    }
+    WriteRow(width, accumulate_dx, gradient, dx + r * width);
   }
 }
 
@@ -66,7 +55,7 @@ template <class T>
 void LayerNorm(int64_t rows, int64_t width, T eps, const T* x, const T* gain,
                const T* bias, T* y, T* mean, T* rstd) {
   const auto run = [=](auto has_gain, auto has_bias) {
-    ParallelFor(rows, RowsOf(kGrain, width), [=](int64_t begin, int64_t end) {
+    ParallelFor(rows, GrainOf(width), [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T* from = x + r * width;
         T* to = y + r * width;
@@ -110,26 +99,24 @@ void LayerNormGrad(int64_t rows, int64_t width, const T* x, const T* gain,
   // roundings.
   const int64_t chunk = std::max<int64_t>(
       16, static_cast<int64_t>(std::sqrt(static_cast<double>(rows))));
-  const int64_t chunks = (rows + chunk - 1) / chunk;
+  const int64_t chunks = CeilDiv(rows, chunk);
   const Scratch<T> dgains(dgain != nullptr ? chunks * width : 0);
   const Scratch<T> dbiases(dbias != nullptr ? chunks * width : 0);
   const auto part = [&](const T* whole, const Scratch<T>& parts, int64_t i) {
     return whole != nullptr ? parts.data() + i * width : nullptr;
   };
-  ParallelFor(
-      chunks, RowsOf(kGrain, chunk * width), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          WithConstant(gain != nullptr, [&](auto has_gain) {
-            RowsGrad<has_gain>(i * chunk, std::min(rows, (i + 1) * chunk),
-                               width, x, gain, mean, rstd, dy, accumulate_dx,
-                               dx, part(dgain, dgains, i),
-                               part(dbias, dbiases, i));
-          });
-        }
+  ParallelFor(chunks, GrainOf(chunk * width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      WithConstant(gain != nullptr, [&](auto has_gain) {
+        RowsGrad<has_gain>(i * chunk, std::min(rows, (i + 1) * chunk), width, x,
+                           gain, mean, rstd, dy, accumulate_dx, dx,
+                           part(dgain, dgains, i), part(dbias, dbiases, i));
       });
+    }
+  });
   const auto add_parts = [&](const Scratch<T>& parts, bool accumulate, T* sum) {
     if (sum == nullptr) return;
-    ParallelFor(width, RowsOf(kGrain, chunks), [&](int64_t begin, int64_t end) {
+    ParallelFor(width, GrainOf(chunks), [&](int64_t begin, int64_t end) {
       if (!accumulate) std::fill(sum + begin, sum + end, T(0));
       for (int64_t i = 0; i < chunks; ++i) {
         const T* from = parts.data() + i * width;

@@ -161,11 +161,10 @@ template <class Op, class T>
 void ReduceChunks(int64_t outer, int64_t n, int64_t inner, int64_t chunk,
                   int64_t chunks, const T* x, const int64_t* x_arg,
                   bool accumulate, T* y, int64_t* arg) {
-  const int64_t tiles = (inner + kSumColumns - 1) / kSumColumns;
+  const int64_t tiles = CeilDiv(inner, kSumColumns);
   const int64_t work =
       std::max<int64_t>(1, std::min(n, chunk)) * std::min(inner, kSumColumns);
-  const int64_t grain =
-      std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work));
+  const int64_t grain = GrainOf(work);
   ParallelFor(outer * chunks * tiles, grain, [=](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task / tiles;  // of y, inner elements wide
@@ -205,7 +204,7 @@ void ReduceMiddle(int64_t outer, int64_t n, int64_t inner, const T* x,
     return ReduceChunks<Op>(outer, n, inner, chunk, 1, x, x_arg, accumulate, y,
                             arg);
   }
-  const int64_t chunks = (n + chunk - 1) / chunk;
+  const int64_t chunks = CeilDiv(n, chunk);
   const Scratch<T> partial(outer * chunks * inner);
   const Scratch<int64_t> partial_arg(arg != nullptr ? outer * chunks * inner
                                                     : 0);

@@ -14,21 +14,9 @@ namespace {
 // fn(offset of the row) for every row.
 template <class Fn>
 void ForEachRow(int64_t rows, int64_t width, const Fn& fn) {
-  ParallelFor(rows, RowGrain(width), [&](int64_t begin, int64_t end) {
+  ParallelFor(rows, GrainOf(width), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) fn(r * width);
   });
-}
-
-// dx (=|+=) gradient(i).
-template <class T, class Gradient>
-void WriteRow(int64_t n, bool accumulate, const Gradient& gradient, T* dx) {
-  if (accumulate) {
-    WENGERT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) dx[i] += gradient(i);
-  } else {
-    WENGERT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) dx[i] = gradient(i);
-  }
 }
 
 }  // namespace

@@ -14,11 +14,6 @@ namespace wengert::kernels {
 template <class T>
 inline constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-// How many rows make a chunk of a parallel loop.
-inline int64_t RowGrain(int64_t width) {
-  return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, width));
-}
-
 // The largest element, -inf of none, NaN where one is.
 template <class T>
 T RowMax(int64_t n, const T* x) {
