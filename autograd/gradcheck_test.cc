@@ -3,7 +3,6 @@
 #include "autograd/gradcheck.h"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <sstream>
 #include <string>

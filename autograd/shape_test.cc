@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
 
 #include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"

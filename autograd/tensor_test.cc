@@ -1,10 +1,8 @@
 #include "autograd/tensor.h"
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"

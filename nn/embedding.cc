@@ -1,6 +1,7 @@
 #include "nn/embedding.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "autograd/error.h"

@@ -2,7 +2,6 @@
 #ifndef WENGERT_NN_EMBEDDING_H_
 #define WENGERT_NN_EMBEDDING_H_
 
-#include <cmath>
 #include <cstdint>
 
 #include "autograd/ops.h"

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
-#include <utility>
 
 #include "autograd/ops.h"
 #include "autograd/random.h"

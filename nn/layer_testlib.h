@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "autograd/gradcheck.h"
 #include "autograd/tensor.h"
 #include "autograd/tensor_testlib.h"

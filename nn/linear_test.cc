@@ -1,8 +1,5 @@
 #include "nn/linear.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "gtest/gtest.h"
 #include "nn/layer_testlib.h"
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "autograd/error.h"
 #include "gmock/gmock.h"

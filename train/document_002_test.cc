@@ -1,7 +1,6 @@
 // Attention from scratch on four words and small whole-number weights, which
 // NumPy's seed 42 gives: for one query, and for all of them as matrices.
 #include <cmath>
-#include <string>
 #include <utility>
 #include <vector>
 

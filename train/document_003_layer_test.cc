@@ -2,7 +2,6 @@
 // keys, values and a mask. The outputs published for it come from random
 // weights, so that they are checked as properties.
 #include <cmath>
-#include <string>
 #include <utility>
 #include <vector>
 

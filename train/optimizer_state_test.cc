@@ -1,6 +1,5 @@
 // State of optimizers is saved and restored by name, with the options, wholly
 // or not at all.
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

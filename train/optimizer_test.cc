@@ -14,7 +14,6 @@
 #include "autograd/error.h"
 #include "autograd/ops.h"
 #include "autograd/parallel.h"
-#include "autograd/random.h"
 #include "autograd/storage.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

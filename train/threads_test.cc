@@ -2,7 +2,6 @@
 // to be split, trained with dropout, clipping and AdamW.
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "autograd/parallel.h"

@@ -1,7 +1,6 @@
 // Words and ids, and the messages for words that are not there.
 #include "train/vocabulary.h"
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "autograd/kernels/attention.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/dropout.h"

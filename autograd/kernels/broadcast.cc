@@ -1,6 +1,5 @@
 #include "autograd/kernels/broadcast.h"
 
-#include <algorithm>
 #include <array>
 
 #include "autograd/kernels/loop.h"

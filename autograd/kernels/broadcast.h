@@ -5,8 +5,6 @@
 #ifndef WENGERT_AUTOGRAD_KERNELS_BROADCAST_H_
 #define WENGERT_AUTOGRAD_KERNELS_BROADCAST_H_
 
-#include <cstdint>
-
 #include "autograd/kernels/dims.h"
 
 namespace wengert::kernels {

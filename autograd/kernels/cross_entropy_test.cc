@@ -1,6 +1,5 @@
 #include "autograd/kernels/cross_entropy.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -1,7 +1,6 @@
 #include "autograd/kernels/dropout.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "autograd/kernels/loop.h"

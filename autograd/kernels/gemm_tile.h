@@ -4,7 +4,6 @@
 #define WENGERT_AUTOGRAD_KERNELS_GEMM_TILE_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>

@@ -2,7 +2,6 @@
 #ifndef WENGERT_AUTOGRAD_KERNELS_KERNEL_TESTLIB_H_
 #define WENGERT_AUTOGRAD_KERNELS_KERNEL_TESTLIB_H_
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>

@@ -7,7 +7,6 @@
 #include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
-#include "autograd/kernels/vecmath.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {

@@ -1,6 +1,5 @@
 #include "autograd/kernels/reduce.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>

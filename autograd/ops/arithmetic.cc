@@ -1,6 +1,5 @@
 // Arithmetic with broadcasting. A rule hands over the gradient of the
 // broadcast operand; the sink sums it back to the operand's own shape.
-#include <utility>
 
 #include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/elementwise.h"

@@ -1,8 +1,6 @@
 // Cross-entropy of logits against class indices.
 #include "autograd/kernels/cross_entropy.h"
 
-#include <limits>
-
 #include "autograd/ops.h"
 #include "autograd/ops/op_util.h"
 

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "absl/types/span.h"

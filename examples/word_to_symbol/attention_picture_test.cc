@@ -2,7 +2,6 @@
 #include "examples/word_to_symbol/attention_picture.h"
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "autograd/ops.h"
+#include "autograd/random.h"
 #include "autograd/tape.h"
 #include "train/adam.h"
 #include "train/batch_stream.h"

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "autograd/random.h"
 #include "examples/word_to_symbol/attention_picture.h"
 #include "examples/word_to_symbol/model.h"
 #include "nn/parameter_store.h"

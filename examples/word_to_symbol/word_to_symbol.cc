@@ -1,15 +1,16 @@
 // Learns that "one is one" reads "1 = 1", and says how well.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_format.h"
-#include "autograd/error.h"
 #include "autograd/parallel.h"
 #include "examples/word_to_symbol/attention_picture.h"
 #include "examples/word_to_symbol/translator.h"
