@@ -56,11 +56,8 @@ Tensor MultiHeadAttention::operator()(const Tensor& x,
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& memory,
                                       const AttentionOptions& options) const {
   const auto scope = path_.Open();
-  Check("query", query);
-  Check("memory", memory);
-  return Merge(Attention(
-      Project(query, 0, n_heads_), Project(memory, n_heads_, n_kv_heads_),
-      Project(memory, n_heads_ + n_kv_heads_, n_kv_heads_), Complete(options)));
+  const auto [q, k, v] = Heads(query, memory);
+  return Merge(Attention(q, k, v, Complete(options)));
 }
 
 AttentionResult MultiHeadAttention::WithWeights(
@@ -72,12 +69,9 @@ AttentionResult MultiHeadAttention::WithWeights(
     const Tensor& query, const Tensor& memory,
     const AttentionOptions& options) const {
   const auto scope = path_.Open();
-  Check("query", query);
-  Check("memory", memory);
-  AttentionResult result = AttentionWithWeights(
-      Project(query, 0, n_heads_), Project(memory, n_heads_, n_kv_heads_),
-      Project(memory, n_heads_ + n_kv_heads_, n_kv_heads_), Complete(options));
-  return {Merge(result.out), result.weights};
+  const auto [q, k, v] = Heads(query, memory);
+  const auto [out, weights] = AttentionWithWeights(q, k, v, Complete(options));
+  return {Merge(out), weights};
 }
 
 AttentionOptions MultiHeadAttention::Complete(AttentionOptions options) const {
@@ -90,6 +84,15 @@ void MultiHeadAttention::Check(const char* name, const Tensor& x) const {
     throw Error(absl::StrCat("nn::MultiHeadAttention: ", name, " ", Describe(x),
                              "; wanted [B, T, ", d_model_, "]"));
   }
+}
+
+// Queries [B, Tq, H, D], keys and values [B, Tk, Hkv, D].
+std::array<Tensor, 3> MultiHeadAttention::Heads(const Tensor& query,
+                                                const Tensor& memory) const {
+  Check("query", query);
+  Check("memory", memory);
+  return {Project(query, 0, n_heads_), Project(memory, n_heads_, n_kv_heads_),
+          Project(memory, n_heads_ + n_kv_heads_, n_kv_heads_)};
 }
 
 // x [B, T, C] through the rows of some heads -> [B, T, heads, D].

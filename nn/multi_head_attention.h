@@ -3,6 +3,7 @@
 #ifndef WENGERT_NN_MULTI_HEAD_ATTENTION_H_
 #define WENGERT_NN_MULTI_HEAD_ATTENTION_H_
 
+#include <array>
 #include <cstdint>
 
 #include "autograd/ops.h"
@@ -43,6 +44,7 @@ class MultiHeadAttention {
  private:
   AttentionOptions Complete(AttentionOptions options) const;
   void Check(const char* name, const Tensor& x) const;
+  std::array<Tensor, 3> Heads(const Tensor& query, const Tensor& memory) const;
   Tensor Project(const Tensor& x, int64_t first_head, int64_t heads) const;
   Tensor Merge(const Tensor& heads) const;
 
