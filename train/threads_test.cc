@@ -1,11 +1,11 @@
 // Same seed, same bits, for any number of threads: whole models, large enough
 // to be split, trained with dropout, clipping and AdamW.
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "autograd/parallel.h"
 #include "autograd/random.h"
+#include "autograd/tensor_testlib.h"
 #include "gtest/gtest.h"
 #include "train/adam.h"
 #include "train/clip.h"
@@ -16,7 +16,7 @@ namespace {
 
 struct Run {
   std::vector<float> losses;
-  std::vector<std::vector<float>> parameters;
+  std::vector<Tensor> parameters;
   int64_t worker_chunks;  // chunks that other threads than the caller's ran
 };
 
@@ -47,17 +47,11 @@ Run TrainSteps(const GptOptions& options, int64_t batch, int threads) {
     run.losses.push_back(loss.data<float>()[0]);
   }
   for (const Parameter* p : store.parameters()) {
-    const auto values = p->value.span<float>();
-    run.parameters.emplace_back(values.begin(), values.end());
+    run.parameters.push_back(p->value.Clone());
   }
   run.worker_chunks = GetParallelStats().worker_chunks - before;
   SetNumThreads(1);
   return run;
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() &&
-         std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 void ExpectSameBits(const GptOptions& options, int64_t batch) {
@@ -67,14 +61,14 @@ void ExpectSameBits(const GptOptions& options, int64_t batch) {
   for (int threads : {2, 3, 5}) {
     const Run many = TrainSteps(options, batch, threads);
     EXPECT_GT(many.worker_chunks, 0) << "nothing ran on a second thread";
-    EXPECT_TRUE(SameBits(one.losses, many.losses)) << threads << " threads";
+    EXPECT_EQ(one.losses, many.losses) << threads << " threads";
     for (size_t i = 0; i < one.parameters.size(); ++i) {
       EXPECT_TRUE(SameBits(one.parameters[i], many.parameters[i]))
           << "parameter " << i << ", " << threads << " threads";
     }
   }
   const Run again = TrainSteps(options, batch, 1);
-  EXPECT_TRUE(SameBits(one.losses, again.losses)) << "the next run";
+  EXPECT_EQ(one.losses, again.losses) << "the next run";
 }
 
 TEST(Threads, SmallGpt) {
