@@ -1,5 +1,5 @@
 // Flags of a program, with errors of one line. Flags are Abseil's
-// (ABSL_FLAG(int64_t, steps, 300, "..."));  Abseil's own parser ignores stray
+// (ABSL_FLAG(int64_t, steps, 300, "...")); Abseil's own parser ignores stray
 // words and ends the process by itself.
 #ifndef WENGERT_TRAIN_COMMAND_LINE_H_
 #define WENGERT_TRAIN_COMMAND_LINE_H_
