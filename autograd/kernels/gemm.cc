@@ -162,31 +162,23 @@ void ParallelGemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha,
 }
 
 template <class T>
-void BatchedGemm(int64_t batch, int64_t terms, bool ta, bool tb, int64_t m,
-                 int64_t n, int64_t k, T alpha, const T* a,
-                 const int64_t* a_offset, int64_t lda, const T* b,
-                 const int64_t* b_offset, int64_t ldb, bool accumulate, T* c,
-                 const int64_t* c_offset, int64_t ldc) {
+void BatchedGemm(int64_t batch, bool ta, bool tb, int64_t m, int64_t n,
+                 int64_t k, T alpha, const T* a, const int64_t* a_offset,
+                 int64_t lda, const T* b, const int64_t* b_offset, int64_t ldb,
+                 bool accumulate, T* c, const int64_t* c_offset, int64_t ldc) {
   constexpr int64_t kFewProducts = 8;
   const auto product = [&](int64_t i, auto multiply) {
-    if (terms == 0) {
-      multiply(ta, tb, m, n, 0, alpha, a, lda, b, ldb, accumulate,
-               c + c_offset[i], ldc);
-    }
-    for (int64_t t = 0; t < terms; ++t) {
-      multiply(ta, tb, m, n, k, alpha, a + a_offset[i * terms + t], lda,
-               b + b_offset[i * terms + t], ldb, accumulate || t > 0,
-               c + c_offset[i], ldc);
-    }
+    multiply(ta, tb, m, n, k, alpha, a + a_offset[i], lda, b + b_offset[i], ldb,
+             accumulate, c + c_offset[i], ldc);
   };
   if (batch < kFewProducts) {
     for (int64_t i = 0; i < batch; ++i) product(i, ParallelGemm<T>);
     return;
   }
-  const int64_t flops = 2 * terms * m * n * k;
-  ParallelFor(batch, FlopGrainOf(flops), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) product(i, Gemm<T>);
-  });
+  ParallelFor(batch, FlopGrainOf(2 * m * n * k),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) product(i, Gemm<T>);
+              });
 }
 
 template void Gemm(bool, bool, int64_t, int64_t, int64_t, float, const float*,
@@ -194,18 +186,18 @@ template void Gemm(bool, bool, int64_t, int64_t, int64_t, float, const float*,
 template void ParallelGemm(bool, bool, int64_t, int64_t, int64_t, float,
                            const float*, int64_t, const float*, int64_t, bool,
                            float*, int64_t);
-template void BatchedGemm(int64_t, int64_t, bool, bool, int64_t, int64_t,
-                          int64_t, float, const float*, const int64_t*, int64_t,
-                          const float*, const int64_t*, int64_t, bool, float*,
-                          const int64_t*, int64_t);
+template void BatchedGemm(int64_t, bool, bool, int64_t, int64_t, int64_t, float,
+                          const float*, const int64_t*, int64_t, const float*,
+                          const int64_t*, int64_t, bool, float*, const int64_t*,
+                          int64_t);
 template void Gemm(bool, bool, int64_t, int64_t, int64_t, double, const double*,
                    int64_t, const double*, int64_t, bool, double*, int64_t);
 template void ParallelGemm(bool, bool, int64_t, int64_t, int64_t, double,
                            const double*, int64_t, const double*, int64_t, bool,
                            double*, int64_t);
-template void BatchedGemm(int64_t, int64_t, bool, bool, int64_t, int64_t,
-                          int64_t, double, const double*, const int64_t*,
-                          int64_t, const double*, const int64_t*, int64_t, bool,
-                          double*, const int64_t*, int64_t);
+template void BatchedGemm(int64_t, bool, bool, int64_t, int64_t, int64_t,
+                          double, const double*, const int64_t*, int64_t,
+                          const double*, const int64_t*, int64_t, bool, double*,
+                          const int64_t*, int64_t);
 
 }  // namespace wengert::kernels

@@ -29,18 +29,15 @@ void ParallelGemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha,
                   const T* a, int64_t lda, const T* b, int64_t ldb,
                   bool accumulate, T* c, int64_t ldc);
 
-// For every i < batch:
-//   C_i (=|+=) alpha sum_{t < terms} op(A at a + a_offset[i * terms + t]) op(B
-//   at b + b_offset[i * terms + t]),
-// C_i at c + c_offset[i], terms added in order; spread over the threads. The
-// C_i must not overlap. terms = 1 is a batched product (equal offsets broadcast
-// an operand); terms > 1 is the gradient of a broadcast operand.
+// For every i < batch, spread over the threads:
+//   C_i (=|+=) alpha op(A at a + a_offset[i]) op(B at b + b_offset[i]),
+// C_i at c + c_offset[i]. The C_i must not overlap; equal offsets broadcast an
+// operand.
 template <class T>
-void BatchedGemm(int64_t batch, int64_t terms, bool ta, bool tb, int64_t m,
-                 int64_t n, int64_t k, T alpha, const T* a,
-                 const int64_t* a_offset, int64_t lda, const T* b,
-                 const int64_t* b_offset, int64_t ldb, bool accumulate, T* c,
-                 const int64_t* c_offset, int64_t ldc);
+void BatchedGemm(int64_t batch, bool ta, bool tb, int64_t m, int64_t n,
+                 int64_t k, T alpha, const T* a, const int64_t* a_offset,
+                 int64_t lda, const T* b, const int64_t* b_offset, int64_t ldb,
+                 bool accumulate, T* c, const int64_t* c_offset, int64_t ldc);
 
 }  // namespace wengert::kernels
 

@@ -58,7 +58,7 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options) {
   const auto y_at = Offsets(batch, y.shape());
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
-    kernels::BatchedGemm<T>(batch.size(), 1, ta, tb, m, n, k, 1, a.data<T>(),
+    kernels::BatchedGemm<T>(batch.size(), ta, tb, m, n, k, 1, a.data<T>(),
                             a_at.data(), std::max<int64_t>(1, a.dim(-1)),
                             b.data<T>(), b_at.data(),
                             std::max<int64_t>(1, b.dim(-1)), false, Out<T>(y),
