@@ -177,9 +177,9 @@ Tensor Slice(const Tensor& x, int axis, int64_t start, int64_t length) {
   }
   const Split s = SplitAt(x.shape(), a);
   const Shape shape = WithDim(x.shape(), a, length);
-  Tensor y = s.outer == 1 ? Tensor::Alias(x, start * s.inner, shape)
-                          : Tensor::Empty(shape, x.dtype());
-  if (s.outer != 1) {
+  Tensor y = a == 0 ? Tensor::Alias(x, start * s.inner, shape)
+                    : Tensor::Empty(shape, x.dtype());
+  if (a != 0) {
     WithAny(x.dtype(), [&](auto t) {
       using T = decltype(t);
       kernels::CopyBlocks(s.outer, length * s.inner,

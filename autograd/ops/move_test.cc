@@ -98,6 +98,10 @@ TEST(SliceTest, KnownValues) {
     EXPECT_THAT(Slice(x, -1, 1, 1).ToVector(), ElementsAre(2, 4, 6));
     EXPECT_EQ(Slice(x, -1, 1, 1).shape(), (Shape{3, 1}));
     EXPECT_EQ(Slice(x, 0, 3, 0).shape(), (Shape{0, 2}));
+    // Another axis gives a new array, in a batch of one too.
+    const Tensor one = Values({1, 3}, {1, 2, 3}, dtype);
+    EXPECT_THAT(Slice(one, 1, 1, 2).ToVector(), ElementsAre(2, 3));
+    EXPECT_TRUE(Slice(one, 1, 1, 2).unique());
     for (bool recorded : {false, true}) {
       EXPECT_THAT(GradientOf([](Inputs x) { return Slice(x[0], 1, 1, 1); }, x,
                              recorded),
