@@ -1,6 +1,7 @@
 // Scaled dot-product attention: fused, packed, and from primitives.
 #include "autograd/kernels/attention.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -58,8 +59,9 @@ void CheckMasks(const Sizes& s, DType dtype, const AttentionOptions& o) {
 }
 
 Settings SettingsOf(const Sizes& s, const AttentionOptions& o) {
-  const double scale =
-      o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(s.d));
+  // Without features all scores are 0, which no scale may make NaN.
+  const double features = static_cast<double>(std::max<int64_t>(1, s.d));
+  const double scale = o.scale != 0 ? o.scale : 1 / std::sqrt(features);
   return {o.causal, scale, DrawDropout("Attention", o.dropout)};
 }
 

@@ -93,6 +93,22 @@ TEST(AttentionTest, NothingToSeeAtAll) {
   });
 }
 
+// Scores of no features are 0: the mean of v.
+TEST(AttentionTest, NoFeatures) {
+  for (const auto& [name, path] : Paths()) {
+    if (std::string(name) == "packed") continue;  // v has q's width
+    SCOPED_TRACE(name);
+    const auto d = Differentiate(
+        [&path = path](Inputs x) { return path(x[0], x[1], x[2], {}); },
+        {Tensor::Zeros({1, 1, 1, 0}, DType::kFloat64),
+         Tensor::Zeros({1, 2, 1, 0}, DType::kFloat64),
+         Values({1, 2, 1, 1}, {1, 3})},
+        {}, false);
+    EXPECT_THAT(d.value.ToVector(), ElementsAre(2));
+    EXPECT_THAT(d.gradients[2].ToVector(), ElementsAre(0.5, 0.5));
+  }
+}
+
 // The last query is aligned with the last key.
 TEST(AttentionTest, CausalWithCachedKeys) {
   for (DType dtype : kFloats) {
