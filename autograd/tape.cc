@@ -142,6 +142,11 @@ void Tape::Watch(const Tensor& x) {
   if (!x.defined() || !IsFloat(x.dtype())) {
     Fail("Watch", absl::StrCat("got ", Describe(x), "; wanted a float tensor"));
   }
+  if (x.impl()->tape == id_ && InputOf(x) == kGone) {
+    Fail("Watch", absl::StrCat(Describe(x),
+                               " was recorded before this tape was emptied; "
+                               "watch and use its Detach()"));
+  }
   if (!Tracks(x)) {
     slots_[LeafSlot(x)].leaf = x;
     ++n_watched_;
@@ -375,6 +380,9 @@ void CheckpointRun::Note(const Tensor& x) {
 
 Tensor CheckpointRun::Finish(const Tensor& y, const internal::ClosureType* type,
                              void* closure) {
+  if (!y.defined()) {
+    throw Error("Checkpoint: the function returned an undefined tensor");
+  }
   if (tape_->Tracks(y)) Note(y);
   End();
   const internal::PoolVector<TensorRef> reads(reads_.begin(), reads_.end());

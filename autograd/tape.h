@@ -160,6 +160,7 @@ class Tape {
   Tensor Hooked(int32_t slot, Tensor gradient);
   void FinishLeaves();
   bool IsDirect(const internal::Slot& s) const;
+  int32_t NonFiniteInput(const internal::Record& r) const;
   void CheckRule(const internal::Record& r, const Tensor& dy) const;
 
   const uint64_t id_;

@@ -227,6 +227,12 @@ void Tape::Sweep(size_t begin, size_t end, bool retain) {
       if (slots_[r.output].hook >= 0) dy = Hooked(r.output, std::move(dy));
       if (slots_[r.output].keep) slots_[r.output].grad = dy;
       scope_ = r.scope;
+      // This pass may have written too: a hook, or into a gradient that stands
+      // in the loss as a constant.
+      CheckSaved(*pass_, r);
+      // What was bad before is not this rule's doing.
+      const bool check =
+          check_finite_ && internal::AllFinite(dy) && NonFiniteInput(r) < 0;
       if (!r.type->rule || (pass_->create_graph && r.type->compose)) {
         SweepComposition(r, dy);
       } else {
@@ -234,7 +240,7 @@ void Tape::Sweep(size_t begin, size_t end, bool retain) {
         r.type->rule(r.closure, sink, r.saved);
         sink.Flush();
       }
-      if (check_finite_) CheckRule(r, dy);
+      if (check) CheckRule(r, dy);
     } else {
       slots_[r.output].grad = {};
     }
@@ -360,8 +366,8 @@ void* Tape::WriteInto(int32_t slot, DType dtype, bool& accumulate) {
              : static_cast<void*>(grad->mutable_data<double>());
 }
 
-void Tape::CheckRule(const internal::Record& r, const Tensor& dy) const {
-  if (!internal::AllFinite(dy)) return;
+// The first input whose gradient holds a NaN or an infinity, or -1.
+int32_t Tape::NonFiniteInput(const internal::Record& r) const {
   for (int32_t k = 0; k < r.n_inputs; ++k) {
     if (r.inputs[k] < 0) continue;
     const Slot& s = slots_[r.inputs[k]];
@@ -369,13 +375,19 @@ void Tape::CheckRule(const internal::Record& r, const Tensor& dy) const {
         IsDirect(s) && s.parameter->state == Parameter::Grad::kFresh
             ? s.parameter->grad
             : s.grad;
-    if (grad.defined() && !internal::AllFinite(grad)) {
-      throw NonFiniteError(absl::StrCat(
-          internal::OpName(r.op, r.scope),
-          ": backward made a NaN or an infinity in the gradient of input ", k,
-          ", ", Describe(grad), ", from a finite cotangent ", Describe(dy)));
-    }
+    if (grad.defined() && !internal::AllFinite(grad)) return k;
   }
+  return -1;
+}
+
+void Tape::CheckRule(const internal::Record& r, const Tensor& dy) const {
+  const int32_t k = NonFiniteInput(r);
+  if (k < 0) return;
+  throw NonFiniteError(absl::StrCat(
+      internal::OpName(r.op, r.scope),
+      ": backward made a NaN or an infinity in the gradient of input ", k,
+      ", of shape ", slots_[r.inputs[k]].shape.ToString(),
+      ", from a finite cotangent ", Describe(dy)));
 }
 
 bool GradientSink::Needs(int i) const {

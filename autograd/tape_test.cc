@@ -123,6 +123,19 @@ TEST_F(TapeTest, WatchMakesALeaf) {
               HasSubstr("int64 [1]"));
 }
 
+TEST_F(TapeTest, WatchOfWhatThisTapeMadeBeforeItWasEmptied) {
+  const Tensor w = Param("w", D({}, {2}));
+  Tape tape;
+  const Tensor h = w * w;
+  tape.Watch(h);  // is recorded, so nothing is to be done
+  tape.Backward(h);
+  EXPECT_THAT(ErrorOf([&] { tape.Watch(h); }),
+              AllOf(StartsWith("Watch: float64 []"), HasSubstr("Detach")));
+  const Tensor carried = h.Detach();
+  tape.Watch(carried);
+  EXPECT_EQ(tape.Gradient(carried * carried, carried).item(), 8);
+}
+
 TEST_F(TapeTest, ManyWatchedTensors) {
   std::vector<Tensor> xs;
   Tape tape;
@@ -353,6 +366,32 @@ TEST_F(TapeTest, SavedVersionsAreCheckedBeforeAnyRuleRuns) {
   EXPECT_FALSE(store_.owner().gradients_invalid);
 }
 
+TEST_F(TapeTest, SavedVersionsAreCheckedAgainBeforeEachRule) {
+  // The gradient of an earlier pass stands in the loss as a constant, and this
+  // pass adds to it before it is read for the last time.
+  const Tensor w = Param("w", D({}, {3}));
+  Tape tape;
+  tape.Backward(w * 1.0);
+  const Tensor g = w.grad();
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(g * w + g * (w * 2.0)); }),
+              StartsWith("Backward: Mul saved float64 []"));
+  EXPECT_TRUE(store_.owner().gradients_invalid);
+  store_.ZeroGrad();
+  tape.Backward(w * 1.0);
+  const Tensor copy = w.grad().Clone();
+  tape.Backward(copy * w + copy * (w * 2.0));
+  EXPECT_EQ(w.grad().item(), 4);
+  // A hook that writes.
+  Tensor v = Param("v", D({}, {5}));
+  const Tensor h = w * v;
+  tape.OnGradient(h, [&](const Tensor&) {
+    v.mutable_data<double>()[0] = 7;
+    return Tensor();
+  });
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(Square(h)); }),
+              AllOf(StartsWith("Backward: Mul saved"), HasSubstr("v")));
+}
+
 TEST_F(TapeTest, AViewSharesTheVersionAndASliceWritesThrough) {
   const Tensor x = D({2, 2}, {1, 2, 3, 4});
   Tape tape;
@@ -549,6 +588,20 @@ TEST_F(TapeTest, CheckFiniteNamesTheFirstOperationBackward) {
   }
 }
 
+// An infinity that was there before is not blamed on the next rule.
+TEST_F(TapeTest, CheckFiniteBlamesNoRuleForWhatCameBefore) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Tensor w = Param("w", D({}, {3}));
+  {
+    Tape tape;
+    tape.Backward(w * 1.0, D({}, {inf}));
+  }
+  Tape tape;
+  tape.set_check_finite(true);
+  EXPECT_NO_THROW(tape.Backward(Square(w)));
+  EXPECT_EQ(w.grad().item(), inf);
+}
+
 TEST_F(TapeTest, ModesDecideDropout) {
   const Tensor w = Param("w", Tensor::Ones({1000}));
   EXPECT_EQ(Dropout(w, .5).ToVector(), w.ToVector()) << "no tape: inference";
@@ -696,6 +749,16 @@ TEST_F(TapeTest, CheckpointThatChangesIsRefused) {
       [&](const Tensor& x) { return ++runs > 1 ? x * other : x * x; }, w);
   EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(y)); }),
               HasSubstr("did not read before"));
+}
+
+TEST_F(TapeTest, CheckpointOfNothing) {
+  const Tensor w = Param("w", D({}, {2}));
+  Tape tape;
+  EXPECT_THAT(
+      ErrorOf([&] { Checkpoint([](const Tensor&) { return Tensor(); }, w); }),
+      AllOf(StartsWith("Checkpoint: "), HasSubstr("undefined")));
+  tape.Backward(w * w);  // records as before
+  EXPECT_EQ(w.grad().item(), 4);
 }
 
 TEST_F(TapeTest, CheckpointWithRetain) {
