@@ -6,7 +6,10 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <limits>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -60,17 +63,19 @@ absl::Status CheckFlags(const std::vector<std::string>& words) {
         absl::StrFormat("unexpected word %s; sentences go into --translate",
                         train::Quoted(words[0])));
   }
-  const auto at_least_one = [](const auto& flag) {
-    return absl::GetFlag(flag) >= 1
-               ? absl::OkStatus()
-               : absl::InvalidArgumentError(
-                     absl::StrFormat("--%s=%d: wanted 1 or more", flag.Name(),
-                                     absl::GetFlag(flag)));
-  };
-  for (const auto* flag :
-       {&FLAGS_steps, &FLAGS_batch_size, &FLAGS_d_model, &FLAGS_n_heads,
-        &FLAGS_n_layers, &FLAGS_hidden, &FLAGS_threads}) {
-    if (absl::Status s = at_least_one(*flag); !s.ok()) return s;
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  const std::pair<const absl::Flag<int64_t>*, int64_t> limits[] = {
+      {&FLAGS_steps, kNoLimit}, {&FLAGS_batch_size, kNoLimit},
+      {&FLAGS_d_model, 4096},   {&FLAGS_n_heads, 4096},
+      {&FLAGS_n_layers, 1000},  {&FLAGS_hidden, 65536},
+      {&FLAGS_threads, 1024}};
+  for (const auto& [flag, limit] : limits) {
+    const int64_t value = absl::GetFlag(*flag);
+    if (value < 1 || value > limit) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--%s=%d: wanted 1 %s", flag->Name(), value,
+          limit == kNoLimit ? "or more" : absl::StrFormat("to %d", limit)));
+    }
   }
   if (absl::GetFlag(FLAGS_d_model) % absl::GetFlag(FLAGS_n_heads) != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -201,6 +206,10 @@ int main(int argc, char** argv) {
   absl::StatusOr<int> result = 0;
   try {
     result = wengert::Run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    result = absl::ResourceExhaustedError(
+        "not enough memory; a smaller --d_model, --hidden, --n_layers or "
+        "--batch_size takes less");
   } catch (const std::exception& e) {
     result = absl::InvalidArgumentError(e.what());
   }

@@ -136,6 +136,10 @@ TEST(WordToSymbol, RefusesWrongFlags) {
   ExpectRefused("--dropout=1.5", "--dropout=1.5");
   ExpectRefused("--lr=nan", "--lr=nan");
   ExpectRefused("--threads=0", "--threads=0");
+  ExpectRefused("--threads=4294967297", "--threads=4294967297");
+  ExpectRefused("--d_model=1000000 --n_heads=1", "--d_model=1000000");
+  ExpectRefused("--hidden=9223372036854775807", "--hidden=9223372036854775807");
+  ExpectRefused("--n_layers=1000000000000", "--n_layers=1000000000000");
   ExpectRefused("one is one", "\"one\"");
 }
 
