@@ -111,6 +111,7 @@ Tape::Tape(Mode mode, Generator* generator)
 
 Tape::~Tape() {
   pass_ = nullptr;
+  scope_ = nullptr;
   Clear();
   link_->tape.store(nullptr, std::memory_order_release);
   if (std::this_thread::get_id() == thread_) DropEndedTapes();
@@ -172,6 +173,9 @@ void Tape::Clear() {
   std::fill(leaves_.begin(), leaves_.end(), LeafCell{});
   n_leaves_ = n_watched_ = 0;
   hooks_.clear();
+  // Records that are still to come may name the layer that is open, whose path
+  // lies with its owner.
+  if (scope_) return;
   for (ParameterOwner* owner : owners_) owner->Unref();
   owners_.clear();
 }

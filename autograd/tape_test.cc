@@ -588,6 +588,31 @@ TEST_F(TapeTest, CheckFiniteNamesTheFirstOperationBackward) {
   }
 }
 
+TEST_F(TapeTest, AnOpenScopeKeepsItsPathWhenTheTapeIsEmptied) {
+  struct Owner : ParameterOwner {
+    explicit Owner(bool* gone) : gone(gone) {}
+    ~Owner() override { *gone = true; }
+    void AllocateGradients() override {}
+    bool* const gone;
+  };
+  bool gone = false;
+  OwnerHandle layer(new Owner(&gone));
+  const std::string path = "layer";
+  const Tensor x = D({}, {2});
+  Tape tape;
+  Tensor y;
+  {
+    const Scope scope(path, layer.get());
+    tape.Clear();
+    tape.Watch(x);
+    y = Square(x);
+  }
+  layer = {};
+  EXPECT_FALSE(gone) << "a record names the path";
+  EXPECT_EQ(tape.Gradient(y, x).item(), 4);
+  EXPECT_TRUE(gone);
+}
+
 // An infinity that was there before is not blamed on the next rule.
 TEST_F(TapeTest, CheckFiniteBlamesNoRuleForWhatCameBefore) {
   const double inf = std::numeric_limits<double>::infinity();
