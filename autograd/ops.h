@@ -44,8 +44,9 @@ inline Tensor operator-(const Tensor& x, double c) { return Affine(x, 1, -c); }
 inline Tensor operator-(double c, const Tensor& x) { return Affine(x, -1, c); }
 inline Tensor operator*(const Tensor& x, double c) { return Affine(x, c, 0); }
 inline Tensor operator*(double c, const Tensor& x) { return Affine(x, c, 0); }
+// A true division: x / c, not x times the rounded 1 / c.
 inline Tensor operator/(const Tensor& x, double c) {
-  return Affine(x, 1 / c, 0);
+  return Div(x, Tensor::Scalar(c, x.dtype()));
 }
 
 // Comparisons: bool results without gradients. Any one dtype.

@@ -294,9 +294,13 @@ void PoolFree(void* data) noexcept {
   }
 }
 
-void PoolReserve(size_t bytes) {
-  PoolFree(PoolAllocate(1));  // sees to it that there is a heap
-  if (this_heap != nullptr) this_heap->Reserve(bytes / 2, bytes);
+void PoolReserve(size_t bytes) noexcept {
+  try {
+    PoolFree(PoolAllocate(1));  // sees to it that there is a heap
+    if (this_heap != nullptr) this_heap->Reserve(bytes / 2, bytes);
+  } catch (
+      const std::bad_alloc&) {  // then later blocks are asked for one by one
+  }
 }
 
 size_t TrimPool() {

@@ -19,8 +19,9 @@ void PoolFree(void* block) noexcept;
 
 // Takes address space for the calling thread's blocks to come, unless half as
 // much is left from before: so a thread of the parallel pool asks the system
-// for nothing when it first runs a kernel in the middle of training.
-void PoolReserve(size_t bytes);
+// for nothing when it first runs a kernel in the middle of training. Where
+// there is no such space it does nothing.
+void PoolReserve(size_t bytes) noexcept;
 
 // Gives free blocks back to the system and returns their bytes: those of the
 // calling thread and of threads that have ended. The free blocks of other live

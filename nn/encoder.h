@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "autograd/error.h"
 #include "autograd/ops.h"
 #include "nn/encoder_layer.h"
 #include "nn/layer_norm.h"
@@ -24,6 +26,10 @@ struct EncoderResult {
 class Encoder {
  public:
   Encoder(Params p, int64_t n_layers, const EncoderOptions& options) {
+    if (n_layers < 0) {
+      throw Error(
+          absl::StrCat("Encoder: n_layers ", n_layers, "; wanted 0 or more"));
+    }
     for (int64_t i = 0; i < n_layers; ++i) {
       layers_.emplace_back(p.Sub("layers").Sub(i), options);
     }

@@ -1,9 +1,28 @@
 #include "nn/encoder_layer.h"
 
+#include "absl/strings/str_cat.h"
+#include "autograd/error.h"
+
 namespace wengert::nn {
+namespace {
+
+// Throws before the first parameter is made, so that no half of a layer stays.
+const EncoderOptions& Checked(const EncoderOptions& o) {
+  if (o.d_model < 1 || o.n_heads < 1 || o.d_model % o.n_heads != 0 ||
+      o.hidden < 1 || !(o.dropout >= 0 && o.dropout <= 1)) {
+    throw Error(absl::StrCat(
+        "EncoderLayer: d_model ", o.d_model, ", n_heads ", o.n_heads,
+        ", hidden ", o.hidden, ", dropout ", o.dropout,
+        "; wanted sizes of 1 or more, n_heads that divides d_model, and "
+        "dropout in [0, 1]"));
+  }
+  return o;
+}
+
+}  // namespace
 
 EncoderLayer::EncoderLayer(Params p, const EncoderOptions& o)
-    : attention_(p.Sub("self_attn"), o.d_model, o.n_heads,
+    : attention_(p.Sub("self_attn"), Checked(o).d_model, o.n_heads,
                  {.dropout = o.dropout}),
       mlp_(p, o.d_model, o.hidden,
            {.activation = o.activation,

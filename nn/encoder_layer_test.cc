@@ -1,7 +1,10 @@
 #include "nn/encoder_layer.h"
 
 #include <cmath>
+#include <vector>
 
+#include "autograd/tensor_testlib.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/layer_testlib.h"
 
@@ -53,6 +56,22 @@ TEST(EncoderLayerTest, Gradients) {
                    [&](auto x) { return layer(x[0], {.causal = true}); },
                    {.generator = &generator, .subsets = false}));
   }
+}
+
+TEST(EncoderLayerTest, AWrongOptionLeavesNoHalfOfALayer) {
+  const EncoderOptions good = {.d_model = 4, .n_heads = 2, .hidden = 6};
+  std::vector<EncoderOptions> wrong(4, good);
+  wrong[0].hidden = -1;
+  wrong[1].n_heads = 3;
+  wrong[2].d_model = 0;
+  wrong[3].dropout = 2;
+  ParameterStore store;
+  for (const EncoderOptions& options : wrong) {
+    EXPECT_THAT(ErrorOf([&] { EncoderLayer(store.root(), options); }),
+                ::testing::StartsWith("EncoderLayer: d_model "));
+    EXPECT_EQ(store.size(), 0);
+  }
+  EncoderLayer(store.root(), good);
 }
 
 TEST(EncoderLayerTest, DropoutIsOffInEvaluation) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/embedding.h"
@@ -16,6 +17,12 @@ using ::testing::HasSubstr;
 constexpr EncoderOptions kPre = {
     .d_model = 4, .n_heads = 2, .hidden = 6, .norm = Norm::kPre};
 constexpr EncoderOptions kPost = {.d_model = 4, .n_heads = 2, .hidden = 6};
+
+TEST(EncoderTest, RefusesANegativeNumberOfLayers) {
+  ParameterStore store;
+  EXPECT_THAT(ErrorOf([&] { Encoder(store.root(), -1, kPost); }),
+              HasSubstr("n_layers -1"));
+}
 
 TEST(EncoderTest, IsItsLayersInTurn) {
   const Tensor x = RandomTensor({2, 3, 4}, 1, DType::kFloat32);

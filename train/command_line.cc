@@ -21,7 +21,10 @@ namespace {
 // A program's own flags: those that its own folder defines.
 std::map<std::string, absl::CommandLineFlag*> OwnFlags(
     const std::string& file) {
-  const std::string folder = std::filesystem::path(file).parent_path();
+  // Abseil drops a leading slash.
+  const std::string folder =
+      std::filesystem::path(std::string(absl::StripPrefix(file, "/")))
+          .parent_path();
   std::map<std::string, absl::CommandLineFlag*> flags;
   for (const auto& [name, flag] : absl::GetAllFlags()) {
     const std::filesystem::path defined(flag->Filename());

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autograd/error.h"
@@ -157,6 +158,12 @@ std::vector<const OptimizerState::Entry*> Optimizer::Match(
     if (entry.step < 0) {
       faults.push_back(absl::StrCat("'", p->name, "' has had ", entry.step,
                                     " updates; wanted >= 0"));
+    }
+    for (const auto& [name, x] : entry.tensors) {
+      if (!absl::c_linear_search(tensor_names_, name)) {
+        faults.push_back(
+            absl::StrCat("there is no '", name, "' of '", p->name, "'"));
+      }
     }
     for (const std::string& name : tensor_names_) {
       const auto x = entry.tensors.find(name);

@@ -107,8 +107,10 @@ TEST(OptimizerState, LoadListsEveryFaultAndChangesNothing) {
   bad.parameters["a"].step = -1;
   bad.parameters["a"].tensors["m"] = Tensor::Ones({3});
   bad.parameters["a"].tensors.erase("v");
+  bad.parameters["a"].tensors["momentum"] = Tensor::Ones({2});
   expect_refused(
-      bad, AllOf(HasSubstr("AdamW.Load: the state is one of Sgd"),
+      bad, AllOf(HasSubstr("there is no 'momentum' of 'a'"),
+                 HasSubstr("AdamW.Load: the state is one of Sgd"),
                  HasSubstr("the option 'eps' is missing"),
                  HasSubstr("no option 'momentum'"),
                  HasSubstr("the store has no 'c'"),

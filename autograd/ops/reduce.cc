@@ -61,8 +61,7 @@ Tensor Sum(const Tensor& x, const Axes& axes, ReduceOptions options) {
 Tensor Mean(const Tensor& x, const Axes& axes, ReduceOptions options) {
   CheckFloats("Mean", {x});
   const Plan plan = PlanOf("Mean", x.shape(), axes, options);
-  return Affine(Sum(x, axes, options), 1.0 / static_cast<double>(plan.reduced),
-                0);
+  return Sum(x, axes, options) / static_cast<double>(plan.reduced);
 }
 
 // y = max of x over axes: dx = dy at the first element that attains it

@@ -40,6 +40,16 @@ TEST(ReduceTest, KnownValues) {
   }
 }
 
+TEST(ReduceTest, MeansAndQuotientsAreDivided) {
+  for (DType dtype : kFloats) {
+    for (int64_t n : {41, 49, 1000}) {
+      EXPECT_EQ(Mean(Tensor::Ones({n}, dtype)).item(), 1) << n;
+      EXPECT_EQ((Tensor::Full({}, n, dtype) / n).item(), 1) << n;
+    }
+    EXPECT_EQ((Tensor::Zeros({}, dtype) / 1e-39).item(), 0);
+  }
+}
+
 TEST(ReduceTest, Nothing) {
   for (DType dtype : kFloats) {
     const Tensor none = Tensor::Zeros({2, 0}, dtype);
