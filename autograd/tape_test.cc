@@ -655,7 +655,7 @@ TEST_F(TapeTest, ModesDecideDropout) {
   generator.set_offset(0);
   Tape tape(generator);
   EXPECT_EQ(Dropout(w, .5).ToVector(), first);
-  EXPECT_THROW(Tape(Tape::kTrain), Error);
+  EXPECT_THROW(Tape{Tape::kTrain}, Error);
 }
 
 // ---- Checkpointing ----------------------------------------------------------
