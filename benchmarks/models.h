@@ -1,0 +1,37 @@
+// The models that the benchmarks train: a toy
+// transformer of the size of examples/word_to_symbol, and two GPTs.
+//
+// Their matrices start from a formula of index instead of a random generator,
+// so that another system can begin with the same numbers.
+#ifndef WENGERT_BENCHMARKS_MODELS_H_
+#define WENGERT_BENCHMARKS_MODELS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "nn/parameter_store.h"
+#include "train/optimizer.h"
+
+namespace wengert::benchmarks {
+
+// A model with its data and its optimizer.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  // One training step: forward, backward, optimizer. Returns the loss before
+  // it.
+  virtual Tensor Step() = 0;
+  virtual int64_t tokens() const = 0;
+  // Of a step: 6 * (parameters in products) * tokens and full attention, twice
+  // as much backward as forward.
+  virtual double flops() const = 0;
+  virtual nn::ParameterStore& store() = 0;
+};
+
+// "toy", "small" or "medium"; null for another name.
+std::unique_ptr<Workload> MakeWorkload(const std::string& name);
+
+}  // namespace wengert::benchmarks
+
+#endif  // WENGERT_BENCHMARKS_MODELS_H_
