@@ -163,14 +163,16 @@ void ExpectGradient(Problem<double>& p) {
   }
 }
 
+// dv = 1 takes lanes, dv = 17 blocks.
 TEST(AttentionTest, EveryCombinationOfMasksAgreesWithTheDefinition) {
-  for (const int64_t kv_heads : {1, 2, 4}) {
+  for (const auto& [kv_heads, dv] :
+       {std::array<int64_t, 2>{1, 1}, {2, 1}, {4, 1}, {2, 17}}) {
     for (const Broadcast mask : {kNone, kFull, kRows}) {
       for (const Broadcast bias : {kNone, kFull, kRows}) {
         for (int bits = 0; bits < 8; ++bits) {
           AttentionArgs<double> x;
           x.batch = 2, x.heads = 4, x.kv_heads = kv_heads;
-          x.tq = bits & 4 ? 4 : 2, x.tk = 3, x.d = 2, x.dv = 1;
+          x.tq = bits & 4 ? 4 : 2, x.tk = 3, x.d = 2, x.dv = dv;
           x.scale = .7;
           x.causal = bits & 1;
           x.dropout_p = bits & 2 ? .3 : 0;
@@ -178,8 +180,8 @@ TEST(AttentionTest, EveryCombinationOfMasksAgreesWithTheDefinition) {
           auto p = MakeProblem(x, bits & 4, mask, bias);
           ExpectGradient(p);
           if (HasFatalFailure()) {
-            FAIL() << "kv_heads " << kv_heads << " mask " << mask << " bias "
-                   << bias << " bits " << bits;
+            FAIL() << "kv_heads " << kv_heads << " dv " << dv << " mask "
+                   << mask << " bias " << bias << " bits " << bits;
           }
         }
       }
@@ -253,6 +255,34 @@ TEST(AttentionTest, BlocksOfQueriesAndKeysAgreeWithTheDefinition) {
       expect_near(f.dk, r.dk);
       expect_near(f.dv, r.dv);
     }
+  }
+}
+
+// Of 21 small problems the last ones do not fill the lanes.
+TEST(AttentionTest, APlaceInTheBatchChangesNoBit) {
+  AttentionArgs<float> x;
+  x.batch = 7, x.heads = x.kv_heads = 3, x.tq = 3, x.tk = 4, x.d = 5, x.dv = 2;
+  Problem<float> p = MakeProblem(x, true, kNone, kNone);
+  const Result<float> all = Solve(p);
+  const auto expect_part = [](const std::vector<float>& whole, int64_t b,
+                              const std::vector<float>& part) {
+    const auto from = whole.begin() + b * static_cast<int64_t>(part.size());
+    EXPECT_TRUE(std::equal(part.begin(), part.end(), from)) << b;
+  };
+  for (int64_t b = 0; b < 7; ++b) {
+    x.batch = 1;
+    Problem<float> one = MakeProblem(x, true, kNone, kNone);
+    const auto cut = [b](const std::vector<float>& from,
+                         std::vector<float>& to) {
+      std::copy_n(from.begin() + b * static_cast<int64_t>(to.size()), to.size(),
+                  to.begin());
+    };
+    cut(p.q, one.q), cut(p.k, one.k), cut(p.v, one.v), cut(p.dout, one.dout);
+    std::copy_n(p.key_mask.get() + b * x.tk, x.tk, one.key_mask.get());
+    const Result<float> r = Solve(one);
+    expect_part(all.out, b, r.out), expect_part(all.lse, b, r.lse);
+    expect_part(all.dq, b, r.dq), expect_part(all.dk, b, r.dk);
+    expect_part(all.dv, b, r.dv);
   }
 }
 
