@@ -13,6 +13,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "autograd/activation.h"
 #include "autograd/tape.h"
 #include "autograd/tensor.h"
 
@@ -66,18 +67,17 @@ Tensor Square(const Tensor& x);
 Tensor Sqrt(const Tensor& x);
 // 1 / sqrt(x)
 Tensor Rsqrt(const Tensor& x);
-// max(0, x); slope 0 at 0.
-Tensor Relu(const Tensor& x);
 
-// Fused activations. GELU is x Phi(x) (Hendrycks, Gimpel 2016): the exact form
-// x/2 erfc(-x / sqrt 2), and the tanh form x sigmoid(2u),
-// u = sqrt(2/pi) (x + 0.044715 x^3). SiLU is x sigmoid(x).
+// Fused activations. ReLU is max(0, x), with slope 0 at 0. GELU is x Phi(x)
+// (Hendrycks, Gimpel 2016): the exact form x/2 erfc(-x / sqrt 2), and the tanh
+// form x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). SiLU is x sigmoid(x).
+Tensor Relu(const Tensor& x);
 Tensor Gelu(const Tensor& x);
 Tensor GeluTanh(const Tensor& x);
 Tensor Silu(const Tensor& x);
-Tensor GeluComposed(const Tensor& x);
-Tensor GeluTanhComposed(const Tensor& x);
-Tensor SiluComposed(const Tensor& x);
+// The one that f names.
+Tensor Activate(Activation f, const Tensor& x);
+Tensor ActivateComposed(Activation f, const Tensor& x);
 
 // ---- Reductions: ops/reduce.cc ----------------------------------------------
 // Over `axes` (none listed: all of them). With keep_dims a reduced axis stays
@@ -124,6 +124,10 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options = {});
 Tensor Linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor LinearComposed(const Tensor& x, const Tensor& weight,
                       const Tensor& bias = {});
+// Fused: Linear(Activate(f, x), weight, bias), which keeps x alone for
+// backward, where f(x) is computed again.
+Tensor ActivatedLinear(Activation f, const Tensor& x, const Tensor& weight,
+                       const Tensor& bias = {});
 
 // ---- Shape and place: ops/move.cc -------------------------------------------
 // Any dtype; gradients for floats.

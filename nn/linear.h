@@ -30,6 +30,12 @@ class Linear {
     return wengert::Linear(x, weight_, bias_);
   }
 
+  // f(x) Wᵀ + b, which keeps no f(x) for backward.
+  Tensor Activated(Activation f, const Tensor& x) const {
+    const auto scope = path_.Open();
+    return ActivatedLinear(f, x, weight_, bias_);
+  }
+
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }  // undefined without one
 

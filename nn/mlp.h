@@ -4,29 +4,12 @@
 
 #include <cstdint>
 
-#include "absl/strings/str_cat.h"
 #include "autograd/ops.h"
 #include "nn/dropout.h"
 #include "nn/linear.h"
 #include "nn/parameter_store.h"
 
 namespace wengert::nn {
-
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
-
-inline Tensor Activate(Activation f, const Tensor& x) {
-  switch (f) {
-    case Activation::kRelu:
-      return Relu(x);
-    case Activation::kGelu:
-      return Gelu(x);
-    case Activation::kGeluTanh:
-      return GeluTanh(x);
-    case Activation::kSilu:
-      return Silu(x);
-  }
-  throw Error(absl::StrCat("Activate: no activation ", static_cast<int>(f)));
-}
 
 struct MLPOptions {
   Activation activation = Activation::kGelu;
@@ -51,6 +34,7 @@ class MLP {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
+    if (dropout_.p() == 0) return down_.Activated(activation_, up_(x));
     return down_(dropout_(Activate(activation_, up_(x))));
   }
 

@@ -30,7 +30,7 @@ class Gpt {
                   .n_heads = o.n_heads,
                   .hidden = 4 * o.d_model,
                   .dropout = o.dropout,
-                  .activation = nn::Activation::kGeluTanh,
+                  .activation = Activation::kGeluTanh,
                   .norm = nn::Norm::kPre}) {
     std::vector<int64_t> places;
     for (int64_t t = 0; t < o.length; ++t) places.push_back(t);

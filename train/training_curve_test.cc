@@ -19,7 +19,7 @@ class Tagger {
                  {.d_model = 8,
                   .n_heads = 2,
                   .hidden = 12,
-                  .activation = nn::Activation::kGelu,
+                  .activation = Activation::kGelu,
                   .norm = norm}),
         classes_(p.Sub("classes"), 8, 5) {}
 

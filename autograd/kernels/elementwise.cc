@@ -155,8 +155,6 @@ void Apply(Unary op, int64_t n, const T* x, T* y) {
       return Map(n, x, y, [](T v) { return 1 / v; });
     case Unary::kSquare:
       return Map(n, x, y, [](T v) { return v * v; });
-    case Unary::kRelu:
-      return Map(n, x, y, [](T v) { return Select<T>(v <= 0, 0, v); });
     case Unary::kSigmoid:
       return Map(n, x, y, [](T v) { return Sigmoid(v); });
   }
@@ -213,33 +211,43 @@ bool AllFinite(int64_t n, const T* x) {
 }
 
 template <class T>
-void Gelu(int64_t n, const T* x, T* y) {
-  Map(n, x, y, [](T v) { return GeluOne(v); });
-}
-template <class T>
-void GeluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
-  MapGrad(n, x, dy, accumulate, dx, [](T v) { return GeluSlope(v); });
-}
-
-template <class T>
-void GeluTanh(int64_t n, const T* x, T* y) {
-  Map(n, x, y, [](T v) { return GeluTanhOne(v); });
-}
-template <class T>
-void GeluTanhGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
-  MapGrad(n, x, dy, accumulate, dx, [](T v) { return GeluTanhSlope(v); });
+void Activate(Activation f, int64_t n, const T* x, T* y) {
+  switch (f) {
+    case Activation::kRelu:
+      return Map(n, x, y, [](T v) { return Select(v <= 0, T(0), v); });
+    case Activation::kGelu:
+      return Map(n, x, y, [](T v) { return GeluOne(v); });
+    case Activation::kGeluTanh:
+      return Map(n, x, y, [](T v) { return GeluTanhOne(v); });
+    case Activation::kSilu:
+      return Map(n, x, y, [](T v) {
+        return TimesSigmoid(v, ClampMagnitude(v, kSiluFar<T>), v);
+      });
+  }
 }
 
 template <class T>
-void Silu(int64_t n, const T* x, T* y) {
-  Map(n, x, y,
-      [](T v) { return TimesSigmoid(v, ClampMagnitude(v, kSiluFar<T>), v); });
-}
-template <class T>
-void SiluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx) {
-  MapGrad(n, x, dy, accumulate, dx, [](T v) {
-    return TimesSigmoidSlope(v, ClampMagnitude(v, kSiluFar<T>));
-  });
+void ActivateGrad(Activation f, int64_t n, const T* x, const T* dy,
+                  bool accumulate, T* dx) {
+  switch (f) {
+    case Activation::kRelu:
+      return ParallelFor(n, kGrain, [=](int64_t begin, int64_t end) {
+        const auto passed = [=](int64_t i) {
+          return Select(x[begin + i] > 0, dy[begin + i], T(0));
+        };
+        WriteRow(end - begin, accumulate, passed, dx + begin);
+      });
+    case Activation::kGelu:
+      return MapGrad(n, x, dy, accumulate, dx,
+                     [](T v) { return GeluSlope(v); });
+    case Activation::kGeluTanh:
+      return MapGrad(n, x, dy, accumulate, dx,
+                     [](T v) { return GeluTanhSlope(v); });
+    case Activation::kSilu:
+      return MapGrad(n, x, dy, accumulate, dx, [](T v) {
+        return TimesSigmoidSlope(v, ClampMagnitude(v, kSiluFar<T>));
+      });
+  }
 }
 
 template void Apply(Unary, int64_t, const float*, float*);
@@ -247,25 +255,18 @@ template void Affine(int64_t, float, float, const float*, float*);
 template void PowScalar(int64_t, const float*, double, float*);
 template void Accumulate(int64_t, const float*, float*);
 template bool AllFinite(int64_t, const float*);
-template void Gelu(int64_t, const float*, float*);
-template void GeluGrad(int64_t, const float*, const float*, bool, float*);
-template void GeluTanh(int64_t, const float*, float*);
-template void GeluTanhGrad(int64_t, const float*, const float*, bool, float*);
-template void Silu(int64_t, const float*, float*);
-template void SiluGrad(int64_t, const float*, const float*, bool, float*);
+template void Activate(Activation, int64_t, const float*, float*);
+template void ActivateGrad(Activation, int64_t, const float*, const float*,
+                           bool, float*);
 
 template void Apply(Unary, int64_t, const double*, double*);
 template void Affine(int64_t, double, double, const double*, double*);
 template void PowScalar(int64_t, const double*, double, double*);
 template void Accumulate(int64_t, const double*, double*);
 template bool AllFinite(int64_t, const double*);
-template void Gelu(int64_t, const double*, double*);
-template void GeluGrad(int64_t, const double*, const double*, bool, double*);
-template void GeluTanh(int64_t, const double*, double*);
-template void GeluTanhGrad(int64_t, const double*, const double*, bool,
-                           double*);
-template void Silu(int64_t, const double*, double*);
-template void SiluGrad(int64_t, const double*, const double*, bool, double*);
+template void Activate(Activation, int64_t, const double*, double*);
+template void ActivateGrad(Activation, int64_t, const double*, const double*,
+                           bool, double*);
 
 template void Fill(int64_t, float, float*);
 template void Fill(int64_t, double, double*);

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "autograd/activation.h"
+
 namespace wengert::kernels {
 
 enum class Unary {
@@ -19,7 +21,6 @@ enum class Unary {
   kRsqrt,       // 1 / sqrt(x)
   kReciprocal,  // 1 / x
   kSquare,
-  kRelu,  // x where x > 0, else 0; NaN stays NaN
   kSigmoid,
 };
 
@@ -53,28 +54,16 @@ void Convert(int64_t n, const From* x, To* y);
 template <class T>
 bool AllFinite(int64_t n, const T* x);
 
-// The activations. Each *Grad gives dx = dy f'(x), or dx += dy f'(x) when
-// `accumulate`; dx may be dy, or (unless it accumulates) x. Left tails keep
-// their relative accuracy; at infinite x the values and slopes are the limits.
+// y = f(x). Left tails keep their relative accuracy (kGeluTanh: times |2u|);
+// at infinite x the values and slopes are the limits; NaN stays NaN.
+template <class T>
+void Activate(Activation f, int64_t n, const T* x, T* y);
 
-// Exact GELU: x/2 erfc(-x / sqrt 2).
+// dx = dy f'(x), or dx += dy f'(x) when `accumulate`; dx may be dy, or (unless
+// it accumulates) x. Where ReLU is flat dx gets 0, whatever dy is.
 template <class T>
-void Gelu(int64_t n, const T* x, T* y);
-template <class T>
-void GeluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
-
-// The tanh form: x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). In the left
-// tail the relative error is about |2u| times that of T.
-template <class T>
-void GeluTanh(int64_t n, const T* x, T* y);
-template <class T>
-void GeluTanhGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
-
-// SiLU (swish): x sigmoid(x).
-template <class T>
-void Silu(int64_t n, const T* x, T* y);
-template <class T>
-void SiluGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx);
+void ActivateGrad(Activation f, int64_t n, const T* x, const T* dy,
+                  bool accumulate, T* dx);
 
 }  // namespace wengert::kernels
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/kernels/kernel_testlib.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace wengert::kernels {
@@ -40,7 +41,6 @@ const std::vector<UnaryCase>& UnaryCases() {
       {Unary::kRsqrt, [](double x) { return 1 / std::sqrt(x); }},
       {Unary::kReciprocal, [](double x) { return 1 / x; }},
       {Unary::kSquare, [](double x) { return x * x; }},
-      {Unary::kRelu, [](double x) { return std::isnan(x) || x > 0 ? x : 0; }},
       {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
   };
   return *cases;
@@ -78,10 +78,6 @@ TEST(ElementwiseTest, UnaryAgreesWithDoubles) {
   CheckUnary<double>(0x1p-51);
 }
 
-TEST(ElementwiseTest, ReluOfMinusZeroIsZero) {
-  EXPECT_FALSE(std::signbit(Map<float>(Unary::kRelu, {-0.f})[0]));
-}
-
 // The kernels of one input, by their one shape.
 using Kernel = std::function<void(int64_t, const float*, float*)>;
 std::vector<Kernel> Kernels() {
@@ -97,12 +93,12 @@ std::vector<Kernel> Kernels() {
     kernels.push_back(
         [p](int64_t n, const float* x, float* y) { PowScalar(n, x, p, y); });
   }
-  for (auto value : {Gelu<float>, GeluTanh<float>, Silu<float>}) {
-    kernels.push_back(value);
-  }
-  for (auto grad : {GeluGrad<float>, GeluTanhGrad<float>, SiluGrad<float>}) {
-    kernels.push_back([grad](int64_t n, const float* x, float* y) {
-      grad(n, x, x, false, y);
+  for (Activation f : {Activation::kRelu, Activation::kGelu,
+                       Activation::kGeluTanh, Activation::kSilu}) {
+    kernels.push_back(
+        [f](int64_t n, const float* x, float* y) { Activate(f, n, x, y); });
+    kernels.push_back([f](int64_t n, const float* x, float* y) {
+      ActivateGrad(f, n, x, x, false, y);
     });
   }
   return kernels;
@@ -217,13 +213,9 @@ TEST(ElementwiseTest, AllFiniteFindsOneBadElement) {
   }
 }
 
-// An activation, its derivative, and the same in long double.
-struct Activation {
-  const char* name;
-  void (*value)(int64_t, const float*, float*);
-  void (*grad)(int64_t, const float*, const float*, bool, float*);
-  void (*value64)(int64_t, const double*, double*);
-  void (*grad64)(int64_t, const double*, const double*, bool, double*);
+// A smooth activation and its derivative in long double.
+struct ActivationCase {
+  Activation f;
   long double (*reference)(long double);
   long double (*slope)(long double);
   // What the relative error grows by with x squared, up to x squared = 180.
@@ -239,35 +231,32 @@ long double NormalMass(long double x) {
   return std::erfc(-x / std::sqrt(2.0L)) / 2;
 }
 
-const Activation kActivations[] = {
-    {"gelu", Gelu<float>, GeluGrad<float>, Gelu<double>, GeluGrad<double>,
-     [](long double x) { return x * NormalMass(x); },
+const ActivationCase kActivations[] = {
+    {Activation::kGelu, [](long double x) { return x * NormalMass(x); },
      [](long double x) {
        return NormalMass(x) + x * kTwoRoot / 4 * std::exp(-x * x / 2);
      },
      0},
-    {"tanh form", GeluTanh<float>, GeluTanhGrad<float>, GeluTanh<double>,
-     GeluTanhGrad<double>, [](long double x) { return x * Sigma(TwoU(x)); },
+    {Activation::kGeluTanh, [](long double x) { return x * Sigma(TwoU(x)); },
      [](long double x) {
        return Sigma(TwoU(x)) * (1 + x * kTwoRoot * (1 + 3 * 0.044715L * x * x) *
                                         Sigma(-TwoU(x)));
      },
      2e-7},
-    {"silu", Silu<float>, SiluGrad<float>, Silu<double>, SiluGrad<double>,
-     [](long double x) { return x * Sigma(x); },
+    {Activation::kSilu, [](long double x) { return x * Sigma(x); },
      [](long double x) { return Sigma(x) * (1 + x * Sigma(-x)); }, 0},
 };
 
 TEST(ActivationTest, ValueAndSlopeAgreeWithLongDouble) {
-  for (const Activation& f : kActivations) {
-    SCOPED_TRACE(f.name);
+  for (const ActivationCase& c : kActivations) {
+    SCOPED_TRACE(static_cast<int>(c.f));
     for (float x = -90; x < 90; x += 0.00917f) {
       const float one = 1;
       float y, dx;
-      f.value(1, &x, &y);
-      f.grad(1, &x, &one, false, &dx);
-      const double want = f.reference(x), slope = f.slope(x);
-      const double relative = 6e-7 + f.growth * std::fmin(x * x, 180);
+      Activate(c.f, 1, &x, &y);
+      ActivateGrad(c.f, 1, &x, &one, false, &dx);
+      const double want = c.reference(x), slope = c.slope(x);
+      const double relative = 6e-7 + c.growth * std::fmin(x * x, 180);
       // Below the smallest normal number digits go.
       ASSERT_NEAR(y, want, relative * std::fabs(want) + 2e-44) << x;
       // The slope crosses 0 once.
@@ -276,8 +265,8 @@ TEST(ActivationTest, ValueAndSlopeAgreeWithLongDouble) {
 
       const double x64 = x, one64 = 1;
       double y64, dx64;
-      f.value64(1, &x64, &y64);
-      f.grad64(1, &x64, &one64, false, &dx64);
+      Activate(c.f, 1, &x64, &y64);
+      ActivateGrad(c.f, 1, &x64, &one64, false, &dx64);
       ASSERT_NEAR(y64, want, 3e-13 * std::fabs(want) + 1e-307) << x;
       ASSERT_NEAR(dx64, slope,
                   3e-13 * std::fabs(slope) + (x < -3 ? 1e-307 : 1e-15))
@@ -289,20 +278,20 @@ TEST(ActivationTest, ValueAndSlopeAgreeWithLongDouble) {
 TEST(ActivationTest, LeftTailsDoNotVanish) {
   const float x = -6;
   float y;
-  Gelu(1, &x, &y);
+  Activate(Activation::kGelu, 1, &x, &y);
   EXPECT_NEAR(y, -5.9195e-9, 5e-14);
-  GeluTanh(1, &x, &y);
+  Activate(Activation::kGeluTanh, 1, &x, &y);
   EXPECT_NEAR(y, -8.4396e-11, 5e-16);
 }
 
-template <class T, class Value, class Grad>
-void CheckLimits(Value value, Grad grad) {
+template <class T>
+void CheckLimits(Activation f) {
   for (double far : {1e20, double{std::numeric_limits<float>::max()}, kInf}) {
     const T x[] = {static_cast<T>(far), static_cast<T>(-far)};
     const T dy[] = {3, 3};
     T y[2], dx[2];
-    value(2, x, y);
-    grad(2, x, dy, false, dx);
+    Activate(f, 2, x, y);
+    ActivateGrad(f, 2, x, dy, false, dx);
     EXPECT_EQ(y[0], x[0]);
     EXPECT_EQ(y[1], 0);
     EXPECT_EQ(dx[0], 3);
@@ -310,35 +299,52 @@ void CheckLimits(Value value, Grad grad) {
   }
   const T nan = static_cast<T>(kNan), one = 1, zero = 0;
   T y, dx;
-  value(1, &nan, &y);
-  grad(1, &nan, &one, false, &dx);
+  Activate(f, 1, &nan, &y);
+  ActivateGrad(f, 1, &nan, &one, false, &dx);
   EXPECT_TRUE(std::isnan(y));
   EXPECT_TRUE(std::isnan(dx));
-  value(1, &zero, &y);
-  grad(1, &zero, &one, false, &dx);
+  Activate(f, 1, &zero, &y);
+  ActivateGrad(f, 1, &zero, &one, false, &dx);
   EXPECT_EQ(y, 0);
   EXPECT_EQ(dx, T{0.5});
 }
 
 TEST(ActivationTest, LimitsAreReachedWithoutNan) {
-  for (const Activation& f : kActivations) {
-    SCOPED_TRACE(f.name);
-    CheckLimits<float>(f.value, f.grad);
-    CheckLimits<double>(f.value64, f.grad64);
+  for (const ActivationCase& c : kActivations) {
+    SCOPED_TRACE(static_cast<int>(c.f));
+    CheckLimits<float>(c.f);
+    CheckLimits<double>(c.f);
   }
+}
+
+TEST(ActivationTest, ReluPassesWhatIsPositive) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> x = {-2, -0.f, 0, 3, inf, -inf, NAN};
+  const std::vector<float> dy = {5, 5, 5, 5, 5, inf, 5};
+  std::vector<float> y(7), dx(7, NAN), added(7, 10);
+  Activate(Activation::kRelu, 7, x.data(), y.data());
+  ActivateGrad(Activation::kRelu, 7, x.data(), dy.data(), false, dx.data());
+  ActivateGrad(Activation::kRelu, 7, x.data(), dy.data(), true, added.data());
+  EXPECT_THAT(std::vector<float>(y.begin(), y.end() - 1),
+              testing::ElementsAre(0, 0, 0, 3, inf, 0));
+  EXPECT_FALSE(std::signbit(y[1]));
+  EXPECT_TRUE(std::isnan(y[6]));
+  EXPECT_THAT(dx, testing::ElementsAre(0, 0, 0, 5, 5, 0, 0));
+  EXPECT_THAT(added, testing::ElementsAre(10, 10, 10, 15, 15, 10, 10));
 }
 
 TEST(ActivationTest, GradStoresOrAdds) {
   const std::vector<float> x = RandomVector<float>(kLong, 4);
   const std::vector<float> dy = RandomVector<float>(kLong, 5);
-  for (auto grad : {GeluGrad<float>, GeluTanhGrad<float>, SiluGrad<float>}) {
+  for (const ActivationCase& c : kActivations) {
+    const auto grad = [&](auto... args) { ActivateGrad(c.f, kLong, args...); };
     std::vector<float> slope(kLong), stored(kLong, NAN), added(kLong, 10);
     const std::vector<float> ones(kLong, 1);
-    grad(kLong, x.data(), ones.data(), false, slope.data());
-    grad(kLong, x.data(), dy.data(), false, stored.data());
-    grad(kLong, x.data(), dy.data(), true, added.data());
+    grad(x.data(), ones.data(), false, slope.data());
+    grad(x.data(), dy.data(), false, stored.data());
+    grad(x.data(), dy.data(), true, added.data());
     std::vector<float> over_dy = dy;
-    grad(kLong, x.data(), over_dy.data(), false, over_dy.data());
+    grad(x.data(), over_dy.data(), false, over_dy.data());
     ExpectSameBits(over_dy, stored);
     for (int64_t i = 0; i < kLong; ++i) {
       ASSERT_EQ(stored[i], dy[i] * slope[i]);

@@ -34,6 +34,7 @@ struct Product {
   bool accumulate;
   T* c;
   int64_t ldc;
+  const T* bias = nullptr;
 };
 
 // The part of a product that lies in columns [n0, n0 + columns) of C and in
@@ -78,10 +79,16 @@ struct Block {
     }
     for (int64_t s = begin; s < end; ++s) {
       const bool packed = pack_b || width(s) < kTileColumns<T>;
+      const int64_t j = n0 + s * kTileColumns<T>;
+      T* const c = x.c + i * x.ldc + j;
+      const bool has_bias = p0 == 0 && x.bias != nullptr;
+      const T* add = has_bias                 ? x.bias + j
+                     : x.accumulate || p0 > 0 ? c
+                                              : nullptr;
       gemm::ChooseTile<T>(rows, width(s))(
           depth, a, a_row, a_step, packed ? panel(s) : b(s),
-          packed ? kTileColumns<T> : x.ldb, x.alpha, x.accumulate || p0 > 0,
-          width(s), x.c + i * x.ldc + n0 + s * kTileColumns<T>, x.ldc);
+          packed ? kTileColumns<T> : x.ldb, x.alpha, add, has_bias ? 0 : x.ldc,
+          width(s), c, x.ldc);
     }
   }
 };
@@ -92,7 +99,9 @@ void Multiply(const Run& run, const Product<T>& x) {
   if (x.m == 0 || x.n == 0) return;
   if (x.k == 0) {
     for (int64_t i = 0; !x.accumulate && i < x.m; ++i) {
-      std::fill_n(x.c + i * x.ldc, x.n, T(0));
+      T* const c = x.c + i * x.ldc;
+      x.bias != nullptr ? std::copy_n(x.bias, x.n, c)
+                        : std::fill_n(c, x.n, T(0));
     }
     return;
   }
@@ -153,12 +162,12 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha,
 template <class T>
 void ParallelGemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha,
                   const T* a, int64_t lda, const T* b, int64_t ldb,
-                  bool accumulate, T* c, int64_t ldc) {
+                  bool accumulate, T* c, int64_t ldc, const T* bias) {
   const auto run = [](int64_t count, int64_t grain, const auto& fn) {
     ParallelFor(count, grain, fn);
   };
   Multiply(run, Product<T>{ta, tb, m, n, k, alpha, a, lda, b, ldb, accumulate,
-                           c, ldc});
+                           c, ldc, bias});
 }
 
 template <class T>
@@ -172,7 +181,9 @@ void BatchedGemm(int64_t batch, bool ta, bool tb, int64_t m, int64_t n,
              accumulate, c + c_offset[i], ldc);
   };
   if (batch < kFewProducts) {
-    for (int64_t i = 0; i < batch; ++i) product(i, ParallelGemm<T>);
+    for (int64_t i = 0; i < batch; ++i) {
+      product(i, [](auto... x) { ParallelGemm<T>(x...); });
+    }
     return;
   }
   ParallelFor(batch, FlopGrainOf(2 * m * n * k),
@@ -185,7 +196,7 @@ template void Gemm(bool, bool, int64_t, int64_t, int64_t, float, const float*,
                    int64_t, const float*, int64_t, bool, float*, int64_t);
 template void ParallelGemm(bool, bool, int64_t, int64_t, int64_t, float,
                            const float*, int64_t, const float*, int64_t, bool,
-                           float*, int64_t);
+                           float*, int64_t, const float*);
 template void BatchedGemm(int64_t, bool, bool, int64_t, int64_t, int64_t, float,
                           const float*, const int64_t*, int64_t, const float*,
                           const int64_t*, int64_t, bool, float*, const int64_t*,
@@ -194,7 +205,7 @@ template void Gemm(bool, bool, int64_t, int64_t, int64_t, double, const double*,
                    int64_t, const double*, int64_t, bool, double*, int64_t);
 template void ParallelGemm(bool, bool, int64_t, int64_t, int64_t, double,
                            const double*, int64_t, const double*, int64_t, bool,
-                           double*, int64_t);
+                           double*, int64_t, const double*);
 template void BatchedGemm(int64_t, bool, bool, int64_t, int64_t, int64_t,
                           double, const double*, const int64_t*, int64_t,
                           const double*, const int64_t*, int64_t, bool, double*,

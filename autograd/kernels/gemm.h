@@ -23,11 +23,12 @@ void Gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha,
           const T* a, int64_t lda, const T* b, int64_t ldb, bool accumulate,
           T* c, int64_t ldc);
 
-// The same bits, tiles of C spread over the threads.
+// The same bits, tiles of C spread over the threads. Instead of accumulating it
+// may add `bias` [n] to every row.
 template <class T>
 void ParallelGemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha,
                   const T* a, int64_t lda, const T* b, int64_t ldb,
-                  bool accumulate, T* c, int64_t ldc);
+                  bool accumulate, T* c, int64_t ldc, const T* bias = nullptr);
 
 // For every i < batch, spread over the threads:
 //   C_i (=|+=) alpha op(A at a + a_offset[i]) op(B at b + b_offset[i]),

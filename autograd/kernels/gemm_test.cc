@@ -60,6 +60,27 @@ class GemmTest : public testing::Test {};
 using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(GemmTest, Types);
 
+TYPED_TEST(GemmTest, ABiasIsWhatEveryRowStartsFrom) {
+  using T = TypeParam;
+  for (int64_t m : {1, 15, 30}) {
+    for (int64_t n : {1, 16, 37, 1030}) {
+      for (int64_t k : {0, 5, 400}) {
+        const auto a = Random<T>(m * k, 1), b = Random<T>(n * k, 2);
+        const auto bias = Random<T>(n, 3);
+        std::vector<T> started, got(m * n, T(NAN));
+        for (int64_t i = 0; i < m; ++i) {
+          started.insert(started.end(), bias.begin(), bias.end());
+        }
+        ParallelGemm<T>(false, true, m, n, k, 1, a.data(), k, b.data(), k, true,
+                        started.data(), n);
+        ParallelGemm<T>(false, true, m, n, k, 1, a.data(), k, b.data(), k,
+                        false, got.data(), n, bias.data());
+        EXPECT_EQ(got, started) << m << " " << n << " " << k;
+      }
+    }
+  }
+}
+
 TYPED_TEST(GemmTest, EveryTailAndTranspositionAgreesWithTheDefinition) {
   using T = TypeParam;
   const std::vector<int64_t> sizes = {0,  1,  2,  3,  5,  7,  8,  9,  13,

@@ -129,12 +129,14 @@ Vector<T> MultiplyAdd(Vector<T> a, Vector<T> b, Vector<T> c) {
 #endif
 }
 
-// C (=|+=) alpha A B for a tile of kRows x n, kVectors - 1 whole vectors < n.
+// C = alpha A B for a tile of kRows x n, kVectors - 1 whole vectors < n, plus
+// the rows at `add` unless it is null: C itself, or one row for all.
 // A at a[row * a_row + p * a_step]; B at b[p * b_step + column], padded with
 // zeros to whole vectors.
 template <class T, int kRows, int kVectors>
 void Tile(int64_t k, const T* a, int64_t a_row, int64_t a_step, const T* b,
-          int64_t b_step, T alpha, bool accumulate, int n, T* c, int64_t ldc) {
+          int64_t b_step, T alpha, const T* add, int64_t add_row, int n, T* c,
+          int64_t ldc) {
   Vector<T> sum[kRows][kVectors] = {};
   // Rows are addressed as base + {0, 1, 2} a_row: few pointers to advance.
   const T* base[(kRows + 2) / 3];
@@ -159,14 +161,15 @@ void Tile(int64_t k, const T* a, int64_t a_row, int64_t a_step, const T* b,
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     T* to = c + i * ldc;
+    const T* from = add + i * add_row;
 #pragma GCC unroll 16
-    for (int j = 0; j < kVectors; ++j, to += kWidth<T>) {
+    for (int j = 0; j < kVectors; ++j, to += kWidth<T>, from += kWidth<T>) {
       Vector<T> v = alpha * sum[i][j];
       if (j < kVectors - 1 || last == kWidth<T>) {
-        if (accumulate) v += Load(to);
+        if (add != nullptr) v += Load(from);
         Store(to, v);
       } else {
-        if (accumulate) v += LoadFirst(to, last);
+        if (add != nullptr) v += LoadFirst(from, last);
         StoreFirst(to, v, last);
       }
     }
@@ -175,7 +178,7 @@ void Tile(int64_t k, const T* a, int64_t a_row, int64_t a_step, const T* b,
 
 template <class T>
 using TileFunction = void (*)(int64_t, const T*, int64_t, int64_t, const T*,
-                              int64_t, T, bool, int, T*, int64_t);
+                              int64_t, T, const T*, int64_t, int, T*, int64_t);
 
 template <class T, int kVectors, int... kRows>
 TileFunction<T> TileOfRows(int rows, std::integer_sequence<int, kRows...>) {

@@ -32,26 +32,25 @@ Tensor Clamped(const Tensor& x, double bound) {
                  Minimum(Tensor::Scalar(bound, x.dtype()), x));
 }
 
-// A fused activation: value f, gradient kernel df, composition.
-template <class F, class DF>
-Tensor Activation(const char* op, const Tensor& x, F f, DF df,
-                  Tensor (*composed)(const Tensor&)) {
+// y = f(x): dx = dy f'(x)
+Tensor Activated(const char* op, Activation f, const Tensor& x) {
   const DType dtype = CheckFloats(op, {x});
   Tensor y = Tensor::Empty(x.shape(), dtype);
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
-    f(x.size(), x.data<T>(), Out<T>(y));
+    kernels::Activate(f, x.size(), x.data<T>(), Out<T>(y));
   });
   Record(
       op, y, {x}, Save(x),
-      [df](GradientSink& g, const Tensor& x) {
+      [f](GradientSink& g, const Tensor& x) {
         WithFloat(x.dtype(), [&](auto t) {
           using T = decltype(t);
           auto dx = g.Into<T>(0);
-          df(x.size(), x.data<T>(), g.dy().data<T>(), dx.accumulate, dx.data);
+          kernels::ActivateGrad(f, x.size(), x.data<T>(), g.dy().data<T>(),
+                                dx.accumulate, dx.data);
         });
       },
-      [composed](const Tensor& x) { return composed(x); });
+      [f](const Tensor& x) { return ActivateComposed(f, x); });
   return y;
 }
 
@@ -137,50 +136,53 @@ Tensor Rsqrt(const Tensor& x) {
 }
 
 // y = max(0, x): dx = dy where x > 0
-Tensor Relu(const Tensor& x) {
-  Tensor y = Mapped("Relu", Unary::kRelu, x);
-  Record("Relu", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
-    const Tensor zero = Tensor::Scalar(0, x.dtype());
-    g.Add(0, Where(Greater(x, zero), g.dy(), zero));
-  });
-  return y;
-}
+Tensor Relu(const Tensor& x) { return Activated("Relu", Activation::kRelu, x); }
 
 // y = x/2 erfc(-x / sqrt 2): dx = dy (y/x + x e^(-x²/2) / sqrt(2 pi))
-Tensor Gelu(const Tensor& x) {
-  return Activation(
-      "Gelu", x, [](auto... a) { kernels::Gelu(a...); },
-      [](auto... a) { kernels::GeluGrad(a...); }, &GeluComposed);
-}
-
-Tensor GeluComposed(const Tensor& x) {
-  // Beyond 40 the normal density is 0 in double too.
-  return x * Affine(Erfc(Clamped(x, 40) * -std::numbers::sqrt2 / 2), 0.5, 0);
-}
+Tensor Gelu(const Tensor& x) { return Activated("Gelu", Activation::kGelu, x); }
 
 // y = x s, s = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x³):
 // dx = dy s (1 + 2x (1 - s) du/dx)
 Tensor GeluTanh(const Tensor& x) {
-  return Activation(
-      "GeluTanh", x, [](auto... a) { kernels::GeluTanh(a...); },
-      [](auto... a) { kernels::GeluTanhGrad(a...); }, &GeluTanhComposed);
-}
-
-Tensor GeluTanhComposed(const Tensor& x) {
-  // Beyond 30 the sigmoid is 0 or 1 in double too.
-  const Tensor c = Clamped(x, 30);
-  const double k = 2 * std::sqrt(2 / std::numbers::pi);
-  return x * Sigmoid(k * c * Affine(Square(c), 0.044715, 1));
+  return Activated("GeluTanh", Activation::kGeluTanh, x);
 }
 
 // y = x s, s = sigmoid(x): dx = dy s (1 + x (1 - s))
-Tensor Silu(const Tensor& x) {
-  return Activation(
-      "Silu", x, [](auto... a) { kernels::Silu(a...); },
-      [](auto... a) { kernels::SiluGrad(a...); }, &SiluComposed);
+Tensor Silu(const Tensor& x) { return Activated("Silu", Activation::kSilu, x); }
+
+Tensor Activate(Activation f, const Tensor& x) {
+  switch (f) {
+    case Activation::kRelu:
+      return Relu(x);
+    case Activation::kGelu:
+      return Gelu(x);
+    case Activation::kGeluTanh:
+      return GeluTanh(x);
+    case Activation::kSilu:
+      return Silu(x);
+  }
+  Throw("Activate", "there is no activation ", static_cast<int>(f));
 }
 
-Tensor SiluComposed(const Tensor& x) { return x * Sigmoid(x); }
+Tensor ActivateComposed(Activation f, const Tensor& x) {
+  switch (f) {
+    case Activation::kRelu:
+      return Maximum(Tensor::Scalar(0, x.dtype()), x);
+    case Activation::kGelu:
+      // Beyond 40 the normal density is 0 in double too.
+      return x *
+             Affine(Erfc(Clamped(x, 40) * -std::numbers::sqrt2 / 2), 0.5, 0);
+    case Activation::kGeluTanh: {
+      // Beyond 30 the sigmoid is 0 or 1 in double too.
+      const Tensor c = Clamped(x, 30);
+      const double k = 2 * std::sqrt(2 / std::numbers::pi);
+      return x * Sigmoid(k * c * Affine(Square(c), 0.044715, 1));
+    }
+    case Activation::kSilu:
+      return x * Sigmoid(x);
+  }
+  Throw("Activate", "there is no activation ", static_cast<int>(f));
+}
 
 // y = x in another dtype: dx = dy converted back
 Tensor Tensor::To(DType dtype) const {

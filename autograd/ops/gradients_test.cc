@@ -174,25 +174,32 @@ std::vector<Case> Table() {
       {"Square", [](X x) { return Square(x[0]); }, kOne},
       {"Sqrt", [](X x) { return Sqrt(x[0]); }, kOne, 0.2, 3},
       {"Rsqrt", [](X x) { return Rsqrt(x[0]); }, kOne, 0.2, 3},
-      {"Relu", [](X x) { return Relu(x[0]); }, kOne},
+      {.name = "Relu",
+       .f = [](X x) { return Relu(x[0]); },
+       .sizes = kOne,
+       .composed =
+           [](X x) { return ActivateComposed(Activation::kRelu, x[0]); }},
       {.name = "Gelu",
        .f = [](X x) { return Gelu(x[0]); },
        .sizes = kOne,
        .lo = -4,
        .hi = 4,
-       .composed = [](X x) { return GeluComposed(x[0]); }},
+       .composed =
+           [](X x) { return ActivateComposed(Activation::kGelu, x[0]); }},
       {.name = "GeluTanh",
        .f = [](X x) { return GeluTanh(x[0]); },
        .sizes = kOne,
        .lo = -4,
        .hi = 4,
-       .composed = [](X x) { return GeluTanhComposed(x[0]); }},
+       .composed =
+           [](X x) { return ActivateComposed(Activation::kGeluTanh, x[0]); }},
       {.name = "Silu",
        .f = [](X x) { return Silu(x[0]); },
        .sizes = kOne,
        .lo = -6,
        .hi = 6,
-       .composed = [](X x) { return SiluComposed(x[0]); }},
+       .composed =
+           [](X x) { return ActivateComposed(Activation::kSilu, x[0]); }},
       // Reductions
       {"SumAll", [](X x) { return Sum(x[0]); }, kCubeOrEmpty},
       {"SumLast", [](X x) { return Sum(x[0], -1); }, kCubeOrEmpty},
@@ -283,6 +290,30 @@ std::vector<Case> Table() {
        .f = [](X x) { return Linear(x[0], x[1]); },
        .sizes = {{{4, 3}, {2, 3}}, {{3, 3}, {3, 3}}, {{5}, {3, 5}}},
        .composed = [](X x) { return LinearComposed(x[0], x[1]); }},
+      {.name = "ActivatedLinear",
+       .f =
+           [](X x) {
+             return ActivatedLinear(Activation::kGelu, x[0], x[1], x[2]);
+           },
+       .sizes = {{{4, 3}, {2, 3}, {2}},
+                 {{2, 3, 5}, {7, 5}, {7}},
+                 {{3}, {2, 3}, {2}},
+                 {{0, 3}, {2, 3}, {2}},
+                 {{2, 0}, {3, 0}, {3}}},
+       .composed =
+           [](X x) {
+             return LinearComposed(ActivateComposed(Activation::kGelu, x[0]),
+                                   x[1], x[2]);
+           }},
+      // Its input and its weights may be one tensor.
+      {.name = "ActivatedLinearOfItself",
+       .f = [](X x) { return ActivatedLinear(Activation::kSilu, x[0], x[0]); },
+       .sizes = {{{3, 3}}, {{2, 3}}},
+       .composed =
+           [](X x) {
+             return LinearComposed(ActivateComposed(Activation::kSilu, x[0]),
+                                   x[0]);
+           }},
       // Shape and place
       {"Reshape",
        [](X x) {

@@ -1,7 +1,7 @@
 // Matrix products: batched with broadcasting, and the linear layer.
 #include <algorithm>
 
-#include "autograd/kernels/broadcast.h"
+#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
@@ -25,6 +25,65 @@ internal::PoolVector<int64_t> Offsets(const Shape& batch, const Shape& shape) {
     }
   }
   return offsets;
+}
+
+struct LinearSizes {
+  int64_t rows, out, in;
+};
+
+LinearSizes CheckLinear(const char* op, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias) {
+  CheckFloats(op, {x, weight}, {bias});
+  const bool fits = x.rank() >= 1 && weight.rank() == 2 &&
+                    x.dim(-1) == weight.dim(1) &&
+                    (!bias.defined() || bias.shape() == Shape{weight.dim(0)});
+  if (!fits) {
+    Throw(op, "x ", Describe(x), ", weight ", Describe(weight), ", bias ",
+          Describe(bias), "; wanted x [..., in], weight [out, in], bias [out]");
+  }
+  int64_t rows = 1;
+  for (int axis = 0; axis < x.rank() - 1; ++axis) rows *= x.shape()[axis];
+  return {rows, weight.dim(0), weight.dim(1)};
+}
+
+Tensor LinearForward(const LinearSizes& s, const Tensor& x,
+                     const Tensor& weight, const Tensor& bias) {
+  absl::InlinedVector<int64_t, 6> dims(x.shape().dims().begin(),
+                                       x.shape().dims().end());
+  dims.back() = s.out;
+  Tensor y = Tensor::Empty(Shape(dims), x.dtype());
+  WithFloat(x.dtype(), [&](auto t) {
+    using T = decltype(t);
+    kernels::ParallelGemm<T>(false, true, s.rows, s.out, s.in, 1, x.data<T>(),
+                             s.in, weight.data<T>(), s.in, false, Out<T>(y),
+                             s.out, bias.defined() ? bias.data<T>() : nullptr);
+  });
+  return y;
+}
+
+// dx (=|+=) dy W
+template <class T>
+void InputGrad(const LinearSizes& s, const Tensor& dy, const Tensor& weight,
+               bool accumulate, T* dx) {
+  kernels::ParallelGemm<T>(false, false, s.rows, s.in, s.out, 1, dy.data<T>(),
+                           s.out, weight.data<T>(), s.in, accumulate, dx, s.in);
+}
+
+// dW = dyᵀ x into input 1 of the sink.
+template <class T>
+void WeightGrad(const LinearSizes& s, GradientSink& g, const T* x) {
+  auto dw = g.Into<T>(1);
+  kernels::ParallelGemm<T>(true, false, s.out, s.in, s.rows, 1,
+                           g.dy().data<T>(), s.out, x, s.in, dw.accumulate,
+                           dw.data, s.in);
+}
+
+// db = sum of dy over rows into input 2 of the sink.
+template <class T>
+void BiasGrad(const LinearSizes& s, GradientSink& g) {
+  auto db = g.Into<T>(2);
+  kernels::Sum<T>({s.rows, s.out}, {false, true}, g.dy().data<T>(),
+                  db.accumulate, db.data);
 }
 
 }  // namespace
@@ -81,58 +140,61 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options) {
 
 // y = x Wᵀ + b: dx = dy W, dW = dyᵀ x, db = sum of dy over rows
 Tensor Linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const DType dtype = CheckFloats("Linear", {x, weight}, {bias});
-  const bool fits = x.rank() >= 1 && weight.rank() == 2 &&
-                    x.dim(-1) == weight.dim(1) &&
-                    (!bias.defined() || bias.shape() == Shape{weight.dim(0)});
-  if (!fits) {
-    Throw("Linear", "x ", Describe(x), ", weight ", Describe(weight), ", bias ",
-          Describe(bias), "; wanted x [..., in], weight [out, in], bias [out]");
-  }
-  const int64_t out = weight.dim(0), in = weight.dim(1);
-  const Shape rows_shape(x.shape().dims().first(x.rank() - 1));
-  const int64_t rows = rows_shape.size();
-  absl::InlinedVector<int64_t, 6> dims(x.shape().dims().begin(),
-                                       x.shape().dims().end());
-  dims.back() = out;
-  Tensor y = Tensor::Empty(Shape(dims), dtype);
-  WithFloat(dtype, [&](auto t) {
-    using T = decltype(t);
-    if (bias.defined()) {
-      kernels::BroadcastTo<T>({rows, out}, bias.data<T>(), {out}, Out<T>(y));
-    }
-    kernels::ParallelGemm<T>(false, true, rows, out, in, 1, x.data<T>(), in,
-                             weight.data<T>(), in, bias.defined(), Out<T>(y),
-                             out);
-  });
+  const LinearSizes s = CheckLinear("Linear", x, weight, bias);
+  Tensor y = LinearForward(s, x, weight, bias);
   Record(
       "Linear", y, {x, weight, bias}, Save(x, weight, bias),
-      [rows, out, in](GradientSink& g, const Tensor& x, const Tensor& weight,
-                      const Tensor&) {
+      [s](GradientSink& g, const Tensor& x, const Tensor& weight,
+          const Tensor&) {
         WithFloat(x.dtype(), [&](auto t) {
           using T = decltype(t);
-          const T* dy = g.dy().data<T>();
           if (g.Needs(0)) {
             auto dx = g.Into<T>(0);
-            kernels::ParallelGemm<T>(false, false, rows, in, out, 1, dy, out,
-                                     weight.data<T>(), in, dx.accumulate,
-                                     dx.data, in);
+            InputGrad(s, g.dy(), weight, dx.accumulate, dx.data);
           }
-          if (g.Needs(1)) {
-            auto dw = g.Into<T>(1);
-            kernels::ParallelGemm<T>(true, false, out, in, rows, 1, dy, out,
-                                     x.data<T>(), in, dw.accumulate, dw.data,
-                                     in);
-          }
-          if (g.Needs(2)) {
-            auto db = g.Into<T>(2);
-            kernels::Sum<T>({rows, out}, {false, true}, dy, db.accumulate,
-                            db.data);
-          }
+          if (g.Needs(1)) WeightGrad(s, g, x.data<T>());
+          if (g.Needs(2)) BiasGrad<T>(s, g);
         });
       },
       [](const Tensor& x, const Tensor& weight, const Tensor& bias) {
         return LinearComposed(x, weight, bias);
+      });
+  return y;
+}
+
+// y = f(x) Wᵀ + b: dx = f'(x) (dy W), dW = dyᵀ f(x), db = sum of dy over rows
+Tensor ActivatedLinear(Activation f, const Tensor& x, const Tensor& weight,
+                       const Tensor& bias) {
+  const LinearSizes s = CheckLinear("ActivatedLinear", x, weight, bias);
+  const auto activated = [f](const Tensor& x) {
+    Tensor a = Tensor::Empty(x.shape(), x.dtype());
+    WithFloat(x.dtype(), [&](auto t) {
+      using T = decltype(t);
+      kernels::Activate(f, x.size(), x.data<T>(), Out<T>(a));
+    });
+    return a;
+  };
+  Tensor y = LinearForward(s, activated(x), weight, bias);
+  Record(
+      "ActivatedLinear", y, {x, weight, bias}, Save(x, weight, bias),
+      [s, f, activated](GradientSink& g, const Tensor& x, const Tensor& weight,
+                        const Tensor&) {
+        WithFloat(x.dtype(), [&](auto t) {
+          using T = decltype(t);
+          if (g.Needs(1)) WeightGrad(s, g, activated(x).template data<T>());
+          if (g.Needs(2)) BiasGrad<T>(s, g);
+          if (!g.Needs(0)) return;
+          auto dx = g.Into<T>(0);
+          Tensor da;  // dy W, where it may not go into dx
+          if (dx.accumulate) da = Tensor::Empty(x.shape(), x.dtype());
+          T* const to = dx.accumulate ? Out<T>(da) : dx.data;
+          InputGrad(s, g.dy(), weight, false, to);
+          kernels::ActivateGrad(f, x.size(), x.data<T>(), to, dx.accumulate,
+                                dx.data);
+        });
+      },
+      [f](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+        return LinearComposed(ActivateComposed(f, x), weight, bias);
       });
   return y;
 }

@@ -1,5 +1,6 @@
 // Matrix products in all their forms, and the linear layer.
 #include "autograd/ops/ops_testlib.h"
+#include "autograd/storage.h"
 
 namespace wengert {
 namespace {
@@ -166,12 +167,62 @@ TEST(LinearTest, Errors) {
       AllOf(StartsWith("Linear: got "), HasSubstr("float64 [2]")));
 }
 
+TEST(ActivatedLinearTest, HasTheBitsOfTheTwoOperations) {
+  for (DType dtype : kFloats) {
+    const std::vector<Tensor> xs = {Spread({2, 9, 6}, -3, 3, 1).To(dtype),
+                                    Spread({5, 6}, -1, 1, 2).To(dtype),
+                                    Spread({5}, -1, 1, 3).To(dtype)};
+    for (Activation f : {Activation::kRelu, Activation::kGelu,
+                         Activation::kGeluTanh, Activation::kSilu}) {
+      const auto fused = Differentiate(
+          [f](Inputs x) { return ActivatedLinear(f, x[0], x[1], x[2]); }, xs);
+      const auto two = Differentiate(
+          [f](Inputs x) { return Linear(Activate(f, x[0]), x[1], x[2]); }, xs);
+      EXPECT_EQ(fused.value.ToVector(), two.value.ToVector());
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(fused.gradients[i].ToVector(), two.gradients[i].ToVector());
+      }
+    }
+  }
+}
+
+TEST(ActivatedLinearTest, KeepsNoActivation) {
+  const Tensor w = Spread({4, 256}, -1, 1, 1);
+  const auto kept = [&](auto f) {
+    const Tensor x = Spread({64, 256}, -1, 1, 2);
+    Tape tape;
+    tape.Watch(x);
+    const int64_t before = GetPoolStats().live_bytes;
+    const Tensor y = f(x);
+    return GetPoolStats().live_bytes - before;
+  };
+  const int64_t activation = 64 * 256 * sizeof(float);
+  EXPECT_LT(kept([&](const Tensor& x) {
+              return ActivatedLinear(Activation::kGelu, x, w);
+            }),
+            activation / 2);
+  EXPECT_GT(kept([&](const Tensor& x) { return Linear(Gelu(x), w); }),
+            activation);
+}
+
+TEST(ActivatedLinearTest, ErrorsNameIt) {
+  EXPECT_THAT(ErrorOf([&] {
+                ActivatedLinear(Activation::kGelu, Tensor::Zeros({4, 3}),
+                                Tensor::Zeros({3, 2}));
+              }),
+              StartsWith("ActivatedLinear: x float32 [4, 3], weight"));
+}
+
 TEST(MatMulTest, SameBitsForAnyNumberOfThreads) {
   for (DType dtype : kFloats) {
     ExpectSameBitsForThreads([](Inputs x) { return Linear(x[0], x[1], x[2]); },
                              {Spread({185, 132}, -1, 1, 1).To(dtype),
                               Spread({264, 132}, -1, 1, 2).To(dtype),
                               Spread({264}, -1, 1, 3).To(dtype)});
+    ExpectSameBitsForThreads(
+        [](Inputs x) { return ActivatedLinear(Activation::kSilu, x[0], x[1]); },
+        {Spread({185, 132}, -1, 1, 1).To(dtype),
+         Spread({264, 132}, -1, 1, 2).To(dtype)});
     ExpectSameBitsForThreads(
         [](Inputs x) { return MatMul(x[0], x[1], {.transpose_b = true}); },
         {Spread({5, 3, 37, 44}, -1, 1, 1).To(dtype),
