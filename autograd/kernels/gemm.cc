@@ -1,7 +1,6 @@
 // A packed, register-tiled matrix product after Goto and van de Geijn (2008).
 // Whatever the shape, an element of C goes through the same multiply-adds in
-// the same order: tails are padded with zeros in packed panels, not handed to
-// other code.
+// the same order: tails are padded to whole vectors, not handed to other code.
 #include "autograd/kernels/gemm.h"
 
 #include <algorithm>
@@ -18,8 +17,14 @@ using gemm::kPanelRows;
 using gemm::kTileColumns;
 using gemm::kTileRows;
 
-constexpr int64_t kBlockN = 1024;  // columns of B that are packed at a time
-constexpr int64_t kTaskPacking = 1 << 16;  // elements, about 10 us
+// Rows of A and columns of B that are packed at a time, and the terms of one
+// packing task: about 2 us.
+constexpr int64_t kBlockM = kTileRows * 144;
+constexpr int64_t kBlockN = 1024;
+constexpr int64_t kSegment = 192;
+// Row tiles whose columns are packed together: what lies side by side in A is
+// read at once.
+constexpr int64_t kStrip = 4;
 
 // The arguments of Gemm.
 template <class T>
@@ -37,56 +42,98 @@ struct Product {
   const T* bias = nullptr;
 };
 
-// The part of a product that lies in columns [n0, n0 + columns) of C and in
-// terms [p0, p0 + depth) of its sums. B's columns are cut in slivers as wide as
-// a tile.
+// The part of a product that lies in rows [m0, m0 + rows) and columns [n0, n0 +
+// columns) of C and in terms [p0, p0 + depth) of its sums. A's rows are cut in
+// tiles, B's columns in slivers as wide as a tile.
 template <class T>
 struct Block {
   const Product<T>& x;
-  int64_t n0, columns, p0, depth;
+  int64_t m0, rows, n0, columns, p0, depth;
   bool pack_a, pack_b;
-  T* panels;  // the packed slivers of B; the last one alone unless pack_b
+  T* a_panels;  // the packed tiles of A
+  T* b_panels;  // the packed slivers of B; the last one alone unless pack_b
 
+  int64_t tiles() const { return CeilDiv(rows, kTileRows); }
   int64_t slivers() const { return CeilDiv(columns, kTileColumns<T>); }
+  int64_t segments() const { return CeilDiv(depth, kSegment); }
+  int height(int64_t tile) const {
+    return static_cast<int>(
+        std::min<int64_t>(kTileRows, rows - tile * kTileRows));
+  }
   int width(int64_t sliver) const {
     return static_cast<int>(
         std::min<int64_t>(kTileColumns<T>, columns - sliver * kTileColumns<T>));
   }
-  T* panel(int64_t sliver) const {
-    return panels + (pack_b ? sliver * depth * kTileColumns<T> : 0);
+  T* a_panel(int64_t tile) const {
+    return a_panels + tile * depth * kPanelRows<T>;
   }
-  // B from the sliver's first column on.
-  const T* b(int64_t sliver) const {
+  T* b_panel(int64_t sliver) const {
+    return b_panels + (pack_b ? sliver * depth * kTileColumns<T> : 0);
+  }
+  // A from term p and the tile's first row on, B from term p and the sliver's
+  // first column on.
+  const T* a(int64_t tile, int64_t p = 0) const {
+    const int64_t i = m0 + tile * kTileRows;
+    return x.a + (x.ta ? (p0 + p) * x.lda + i : i * x.lda + p0 + p);
+  }
+  const T* b(int64_t sliver, int64_t p = 0) const {
     const int64_t j = n0 + sliver * kTileColumns<T>;
-    return x.b + (x.tb ? j * x.ldb + p0 : p0 * x.ldb + j);
+    return x.b + (x.tb ? j * x.ldb + p0 + p : (p0 + p) * x.ldb + j);
   }
 
-  void PackSliver(int64_t sliver) const {
-    gemm::Pack(x.tb, depth, width(sliver), b(sliver), x.ldb,
-               int64_t{kTileColumns<T>}, panel(sliver));
+  void PackSliver(int64_t sliver, int64_t p, int64_t n) const {
+    gemm::Pack(x.tb, n, width(sliver), b(sliver, p), x.ldb,
+               int64_t{kTileColumns<T>}, b_panel(sliver) + p * kTileColumns<T>);
+  }
+
+  void PackStrip(int64_t strip, int64_t p, int64_t n) const {
+    const int64_t begin = strip * kStrip;
+    const int64_t end = std::min(tiles(), begin + kStrip);
+    for (int64_t tile = begin; !x.ta && tile < end; ++tile) {
+      gemm::Pack(true, n, height(tile), a(tile, p), x.lda,
+                 int64_t{kPanelRows<T>}, a_panel(tile) + p * kPanelRows<T>);
+    }
+    for (int64_t q = p; x.ta && q < p + n; ++q) {
+      for (int64_t tile = begin; tile < end; ++tile) {
+        gemm::CopyRow(height(tile), a(tile, q),
+                      a_panel(tile) + q * kPanelRows<T>);
+      }
+    }
+  }
+
+  // Tasks of packing: the segments of strips, where A is packed anew, and
+  // those of slivers.
+  int64_t strip_tasks() const {
+    return pack_a && n0 == 0 ? CeilDiv(tiles(), kStrip) * segments() : 0;
+  }
+  int64_t pack_tasks() const {
+    return strip_tasks() + (pack_b ? slivers() * segments() : 0);
+  }
+  void PackTask(int64_t task) const {
+    const int64_t p = task % segments() * kSegment;
+    const int64_t n = std::min(kSegment, depth - p);
+    if (task < strip_tasks()) {
+      PackStrip(task / segments(), p, n);
+    } else {
+      PackSliver((task - strip_tasks()) / segments(), p, n);
+    }
   }
 
   // Row tile `tile` of C, its slivers [begin, end).
   void MultiplyTiles(int64_t tile, int64_t begin, int64_t end) const {
-    alignas(64) T a_panel[kPanelRows<T> * kGemmBlockK];
-    const int64_t i = tile * kTileRows;
-    const int rows = static_cast<int>(std::min<int64_t>(kTileRows, x.m - i));
-    const T* a = x.a + (x.ta ? p0 * x.lda + i : i * x.lda + p0);
-    int64_t a_row = x.ta ? 1 : x.lda, a_step = x.ta ? x.lda : 1;
-    if (pack_a) {
-      gemm::Pack(!x.ta, depth, rows, a, x.lda, int64_t{kPanelRows<T>}, a_panel);
-      a = a_panel, a_row = 1, a_step = kPanelRows<T>;
-    }
+    const T* const from = pack_a ? a_panel(tile) : a(tile);
+    const int64_t a_row = pack_a || x.ta ? 1 : x.lda;
+    const int64_t a_step = pack_a ? kPanelRows<T> : x.ta ? x.lda : 1;
     for (int64_t s = begin; s < end; ++s) {
       const bool packed = pack_b || width(s) < kTileColumns<T>;
       const int64_t j = n0 + s * kTileColumns<T>;
-      T* const c = x.c + i * x.ldc + j;
+      T* const c = x.c + (m0 + tile * kTileRows) * x.ldc + j;
       const bool has_bias = p0 == 0 && x.bias != nullptr;
       const T* add = has_bias                 ? x.bias + j
                      : x.accumulate || p0 > 0 ? c
                                               : nullptr;
-      gemm::ChooseTile<T>(rows, width(s))(
-          depth, a, a_row, a_step, packed ? panel(s) : b(s),
+      gemm::ChooseTile<T>(height(tile), width(s))(
+          depth, from, a_row, a_step, packed ? b_panel(s) : b(s),
           packed ? kTileColumns<T> : x.ldb, x.alpha, add, has_bias ? 0 : x.ldc,
           width(s), c, x.ldc);
     }
@@ -94,6 +141,28 @@ struct Block {
 };
 
 // run(n, grain, fn) calls fn(begin, end) for the chunks of a loop.
+template <class T, class Run>
+void MultiplyBlock(const Run& run, const Block<T>& block) {
+  run(block.pack_tasks(), int64_t{1}, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) block.PackTask(task);
+  });
+  const int64_t slivers = block.slivers(), tiles = block.tiles();
+  if (!block.pack_b && block.width(slivers - 1) < kTileColumns<T>) {
+    block.PackSliver(slivers - 1, 0, block.depth);
+  }
+  // Where there are few rows, a task has only a group of their columns.
+  const int64_t group = CeilDiv(slivers, CeilDiv(16, tiles));
+  const int64_t groups = CeilDiv(slivers, group);
+  const int64_t flops = 2 * kTileRows * group * kTileColumns<T> * block.depth;
+  run(tiles * groups, FlopGrainOf(flops), [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t first = task % groups * group;
+      block.MultiplyTiles(task / groups, first,
+                          std::min(slivers, first + group));
+    }
+  });
+}
+
 template <class T, class Run>
 void Multiply(const Run& run, const Product<T>& x) {
   if (x.m == 0 || x.n == 0) return;
@@ -105,43 +174,28 @@ void Multiply(const Run& run, const Product<T>& x) {
     }
     return;
   }
-  const int64_t row_tiles = CeilDiv(x.m, kTileRows);
-  // What few tiles use is read in place.
-  const bool pack_b = x.tb || row_tiles > 2;
-  const int64_t packed_columns =
-      pack_b ? std::min(x.n, kBlockN) + kTileColumns<T> - 1 : kTileColumns<T>;
-  Scratch<T> panels(packed_columns * std::min(x.k, kGemmBlockK));
-  for (int64_t n0 = 0; n0 < x.n; n0 += kBlockN) {
-    const int64_t columns = std::min(kBlockN, x.n - n0);
-    // So are rows of A, unless they map to the same lines of the cache.
-    const bool pack_a = columns > 2 * kTileColumns<T> &&
-                        (x.ta || x.lda * sizeof(T) % 2048 == 0);
+  // What few tiles use is read in place; so are rows of A, unless they map to
+  // the same lines of the cache.
+  const bool pack_b = x.tb || x.m > 2 * kTileRows;
+  const bool pack_a =
+      x.n > 2 * kTileColumns<T> && (x.ta || x.lda * sizeof(T) % 2048 == 0);
+  const int64_t block_m = pack_a ? kBlockM : x.m;
+  const int64_t depth = std::min(x.k, kGemmBlockK);
+  const int64_t a_tiles =
+      pack_a ? CeilDiv(std::min(x.m, block_m), kTileRows) : 0;
+  const int64_t b_slivers =
+      pack_b ? CeilDiv(std::min(x.n, kBlockN), kTileColumns<T>) : 1;
+  const Scratch<T> panels(
+      depth * (a_tiles * kPanelRows<T> + b_slivers * kTileColumns<T>));
+  T* const b_panels = panels.data() + depth * a_tiles * kPanelRows<T>;
+  for (int64_t m0 = 0; m0 < x.m; m0 += block_m) {
     for (int64_t p0 = 0; p0 < x.k; p0 += kGemmBlockK) {
-      const Block<T> block = {
-          x,      n0,     columns,      p0, std::min(kGemmBlockK, x.k - p0),
-          pack_a, pack_b, panels.data()};
-      const int64_t slivers = block.slivers();
-      if (pack_b) {
-        run(slivers, CeilDiv(kTaskPacking, block.depth * kTileColumns<T>),
-            [&](int64_t begin, int64_t end) {
-              for (int64_t s = begin; s < end; ++s) block.PackSliver(s);
-            });
-      } else if (block.width(slivers - 1) < kTileColumns<T>) {
-        block.PackSliver(slivers - 1);
+      for (int64_t n0 = 0; n0 < x.n; n0 += kBlockN) {
+        MultiplyBlock(run, Block<T>{x, m0, std::min(block_m, x.m - m0), n0,
+                                    std::min(kBlockN, x.n - n0), p0,
+                                    std::min(kGemmBlockK, x.k - p0), pack_a,
+                                    pack_b, panels.data(), b_panels});
       }
-      // Where there are few rows, a task has only a group of their columns.
-      const int64_t group = CeilDiv(slivers, CeilDiv(8, row_tiles));
-      const int64_t groups = CeilDiv(slivers, group);
-      const int64_t flops =
-          2 * kTileRows * group * kTileColumns<T> * block.depth;
-      run(row_tiles * groups, FlopGrainOf(flops),
-          [&](int64_t begin, int64_t end) {
-            for (int64_t task = begin; task < end; ++task) {
-              const int64_t first = task % groups * group;
-              block.MultiplyTiles(task / groups, first,
-                                  std::min(slivers, first + group));
-            }
-          });
     }
   }
 }

@@ -131,8 +131,8 @@ Vector<T> MultiplyAdd(Vector<T> a, Vector<T> b, Vector<T> c) {
 
 // C = alpha A B for a tile of kRows x n, kVectors - 1 whole vectors < n, plus
 // the rows at `add` unless it is null: C itself, or one row for all.
-// A at a[row * a_row + p * a_step]; B at b[p * b_step + column], padded with
-// zeros to whole vectors.
+// A at a[row * a_row + p * a_step]; B at b[p * b_step + column], padded
+// to whole vectors.
 template <class T, int kRows, int kVectors>
 void Tile(int64_t k, const T* a, int64_t a_row, int64_t a_step, const T* b,
           int64_t b_step, T alpha, const T* add, int64_t add_row, int n, T* c,
@@ -222,20 +222,22 @@ void Transpose(Vector<T>* v) {
   }
 }
 
+// to[i] = from[i] for i < n; any numbers up to whole vectors.
+template <class T>
+void CopyRow(int n, const T* from, T* to) {
+  int i = 0;
+  for (; i + kWidth<T> <= n; i += kWidth<T>) Store(to + i, Load(from + i));
+  if (i < n) Store(to + i, LoadFirst(from + i, n - i));
+}
+
 // panel[p * stride + i] = x[p * ld + i], or x[i * ld + p] when `transpose`, for
-// p < k and i < n, and 0 for n <= i < n rounded up to whole vectors.
+// p < k and i < n; any numbers for n <= i < n rounded up to whole vectors.
 template <class T>
 void Pack(bool transpose, int64_t k, int n, const T* x, int64_t ld,
           int64_t stride, T* panel) {
   constexpr int kWide = kWidth<T>;
   if (!transpose) {
-    for (int64_t p = 0; p < k; ++p) {
-      const T* from = x + p * ld;
-      T* to = panel + p * stride;
-      int i = 0;
-      for (; i + kWide <= n; i += kWide) Store(to + i, Load(from + i));
-      if (i < n) Store(to + i, LoadFirst(from + i, n - i));
-    }
+    for (int64_t p = 0; p < k; ++p) CopyRow(n, x + p * ld, panel + p * stride);
     return;
   }
   for (int i = 0; i < n; i += kWide) {
@@ -245,17 +247,18 @@ void Pack(bool transpose, int64_t k, int n, const T* x, int64_t ld,
       const T* from = x + i * ld + p;
       T* to = panel + p * stride + i;
       Vector<T> v[kWide];
-      if (width == kWide && depth == kWide) {
+      if (depth == kWide) {
+        // Rows that are missing repeat the last one.
 #pragma GCC unroll 16
-        for (int j = 0; j < kWide; ++j) v[j] = Load(from + j * ld);
+        for (int j = 0; j < kWide; ++j) {
+          v[j] = Load(from + std::min(j, width - 1) * ld);
+        }
         Transpose<T>(v);
 #pragma GCC unroll 16
         for (int j = 0; j < kWide; ++j) Store(to + j * stride, v[j]);
       } else {
         for (int j = 0; j < kWide; ++j) {
-          v[j] = j >= width       ? Vector<T>{}
-                 : depth == kWide ? Load(from + j * ld)
-                                  : LoadFirst(from + j * ld, depth);
+          v[j] = LoadFirst(from + std::min(j, width - 1) * ld, depth);
         }
         Transpose<T>(v);
         for (int j = 0; j < depth; ++j) Store(to + j * stride, v[j]);
