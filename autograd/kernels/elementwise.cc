@@ -27,18 +27,28 @@ void Map(int64_t n, const T* x, T* y, F f) {
   ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] = f(x[i]); });
 }
 
-// dx = dy f'(x), or dx += dy f'(x).
-template <class T, class F>
-void MapGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx,
-             F slope) {
+// dx = dy f'(x), or dx += dy f'(x), and y = f(x) unless it is null.
+template <class T, class F, class Slope>
+void MapGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx, T* y,
+             F f, Slope slope) {
+  const auto run = [&](auto sum) {
+    if (y != nullptr) {
+      ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        const T v = x[i];
+        y[i] = f(v);
+        dx[i] = sum(dy[i], slope(v), dx + i);
+      });
+    } else {
+      ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        dx[i] = sum(dy[i], slope(x[i]), dx + i);
+      });
+    }
+  };
   if (accumulate) {
-    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-      dx[i] = Fma(dy[i], slope(x[i]), dx[i]);
-    });
+    run([](T d, T s, const T* old)
+            ABSL_ATTRIBUTE_ALWAYS_INLINE { return Fma(d, s, *old); });
   } else {
-    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-      dx[i] = dy[i] * slope(x[i]);
-    });
+    run([](T d, T s, const T*) ABSL_ATTRIBUTE_ALWAYS_INLINE { return d * s; });
   }
 }
 
@@ -86,6 +96,16 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline T GeluTanhSlope(T x) {
   const T v = near * Fma<T>(near * near, kTwoU3, kTwoU1);
   const T w = near * Fma<T>(near * near, 3 * kTwoU3, kTwoU1);
   return TimesSigmoidSlope(v, w);
+}
+
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T SiluOne(T x) {
+  return TimesSigmoid(x, ClampMagnitude(x, kSiluFar<T>), x);
+}
+
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T ReluOne(T x) {
+  return Select(x <= 0, T(0), x);
 }
 
 // The standard normal distribution at a >= 0: the mass above a is tail * s and
@@ -214,39 +234,40 @@ template <class T>
 void Activate(Activation f, int64_t n, const T* x, T* y) {
   switch (f) {
     case Activation::kRelu:
-      return Map(n, x, y, [](T v) { return Select(v <= 0, T(0), v); });
+      return Map(n, x, y, [](T v) { return ReluOne(v); });
     case Activation::kGelu:
       return Map(n, x, y, [](T v) { return GeluOne(v); });
     case Activation::kGeluTanh:
       return Map(n, x, y, [](T v) { return GeluTanhOne(v); });
     case Activation::kSilu:
-      return Map(n, x, y, [](T v) {
-        return TimesSigmoid(v, ClampMagnitude(v, kSiluFar<T>), v);
-      });
+      return Map(n, x, y, [](T v) { return SiluOne(v); });
   }
 }
 
 template <class T>
 void ActivateGrad(Activation f, int64_t n, const T* x, const T* dy,
-                  bool accumulate, T* dx) {
+                  bool accumulate, T* dx, T* y) {
   switch (f) {
     case Activation::kRelu:
-      return ParallelFor(n, kGrain, [=](int64_t begin, int64_t end) {
-        const auto passed = [=](int64_t i) {
-          return Select(x[begin + i] > 0, dy[begin + i], T(0));
-        };
-        WriteRow(end - begin, accumulate, passed, dx + begin);
+      return ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        const T v = x[i], passed = Select(v > 0, dy[i], T(0));
+        if (y != nullptr) y[i] = ReluOne(v);
+        dx[i] = accumulate ? dx[i] + passed : passed;
       });
     case Activation::kGelu:
-      return MapGrad(n, x, dy, accumulate, dx,
-                     [](T v) { return GeluSlope(v); });
+      return MapGrad(
+          n, x, dy, accumulate, dx, y, [](T v) { return GeluOne(v); },
+          [](T v) { return GeluSlope(v); });
     case Activation::kGeluTanh:
-      return MapGrad(n, x, dy, accumulate, dx,
-                     [](T v) { return GeluTanhSlope(v); });
+      return MapGrad(
+          n, x, dy, accumulate, dx, y, [](T v) { return GeluTanhOne(v); },
+          [](T v) { return GeluTanhSlope(v); });
     case Activation::kSilu:
-      return MapGrad(n, x, dy, accumulate, dx, [](T v) {
-        return TimesSigmoidSlope(v, ClampMagnitude(v, kSiluFar<T>));
-      });
+      return MapGrad(
+          n, x, dy, accumulate, dx, y, [](T v) { return SiluOne(v); },
+          [](T v) {
+            return TimesSigmoidSlope(v, ClampMagnitude(v, kSiluFar<T>));
+          });
   }
 }
 
@@ -257,7 +278,7 @@ template void Accumulate(int64_t, const float*, float*);
 template bool AllFinite(int64_t, const float*);
 template void Activate(Activation, int64_t, const float*, float*);
 template void ActivateGrad(Activation, int64_t, const float*, const float*,
-                           bool, float*);
+                           bool, float*, float*);
 
 template void Apply(Unary, int64_t, const double*, double*);
 template void Affine(int64_t, double, double, const double*, double*);
@@ -266,7 +287,7 @@ template void Accumulate(int64_t, const double*, double*);
 template bool AllFinite(int64_t, const double*);
 template void Activate(Activation, int64_t, const double*, double*);
 template void ActivateGrad(Activation, int64_t, const double*, const double*,
-                           bool, double*);
+                           bool, double*, double*);
 
 template void Fill(int64_t, float, float*);
 template void Fill(int64_t, double, double*);

@@ -343,9 +343,11 @@ TEST(ActivationTest, GradStoresOrAdds) {
     grad(x.data(), ones.data(), false, slope.data());
     grad(x.data(), dy.data(), false, stored.data());
     grad(x.data(), dy.data(), true, added.data());
-    std::vector<float> over_dy = dy;
-    grad(x.data(), over_dy.data(), false, over_dy.data());
+    std::vector<float> over_dy = dy, value(kLong), y(kLong, NAN);
+    grad(x.data(), over_dy.data(), false, over_dy.data(), y.data());
     ExpectSameBits(over_dy, stored);
+    Activate(c.f, kLong, x.data(), value.data());
+    ExpectSameBits(y, value);
     for (int64_t i = 0; i < kLong; ++i) {
       ASSERT_EQ(stored[i], dy[i] * slope[i]);
       ASSERT_NEAR(added[i], 10 + stored[i], 1e-6);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "autograd/kernels/blocked_sum.h"
+#include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/parallel.h"
@@ -18,6 +19,97 @@ void WithConstant(bool value, const Fn& fn) {
   value ? fn(std::true_type()) : fn(std::false_type());
 }
 
+// Rows up to this width are summed side by side, one in each lane of a vector:
+// a sum of its own costs more than the row.
+constexpr int64_t kNarrow = 64;
+template <class T>
+inline constexpr int kLanes = gemm::kWidth<T>;
+template <class T>
+using Lanes = T[kLanes<T>];
+
+// The mean and 1 / sqrt(variance + eps) of a row.
+template <class T>
+void RowMoments(int64_t width, T eps, const T* x, T* mean, T* rstd) {
+  const T n = static_cast<T>(width);
+  const T rough = BlockedSum<T>(width, [=](int64_t j) { return x[j]; }) / n;
+  const T center =
+      rough + BlockedSum<T>(width, [=](int64_t j) { return x[j] - rough; }) / n;
+  const T variance = BlockedSum<T>(width,
+                                   [=](int64_t j) {
+                                     const T residual = x[j] - center;
+                                     return residual * residual;
+                                   }) /
+                     n;
+  *mean = center;
+  *rstd = 1 / std::sqrt(variance + eps);
+}
+
+// The same of up to kLanes narrow rows.
+template <class T>
+void LanesMoments(int rows, int64_t width, T eps, const T* x, T* mean,
+                  T* rstd) {
+  using gemm::Load;
+  Lanes<T> columns[kNarrow], center, scale;
+  gemm::Pack(true, width, rows, x, width, int64_t{kLanes<T>}, columns[0]);
+  const T n = static_cast<T>(width);
+  gemm::Vector<T> sum = {}, rest = {}, squares = {};
+  for (int64_t j = 0; j < width; ++j) sum += Load(columns[j]);
+  const gemm::Vector<T> rough = sum / n;
+  for (int64_t j = 0; j < width; ++j) rest += Load(columns[j]) - rough;
+  gemm::Store(center, rough + rest / n);
+  for (int64_t j = 0; j < width; ++j) {
+    const gemm::Vector<T> residual = Load(columns[j]) - Load(center);
+    squares += residual * residual;
+  }
+  gemm::Store(scale, squares / n);
+  for (T& v : scale) v = 1 / std::sqrt(v + eps);
+  std::copy_n(center, rows, mean);
+  std::copy_n(scale, rows, rstd);
+}
+
+// The same of up to kLanes rows of any width.
+template <class T>
+void Moments(int rows, int64_t width, T eps, const T* x, T* mean, T* rstd) {
+  if (width <= kNarrow) return LanesMoments(rows, width, eps, x, mean, rstd);
+  for (int r = 0; r < rows; ++r) {
+    RowMoments(width, eps, x + r * width, mean + r, rstd + r);
+  }
+}
+
+// The means of g and of g h over a row, for up to kLanes rows.
+template <bool kGain, class T>
+void GradMeans(int rows, int64_t width, const T* x, const T* gain,
+               const T* mean, const T* rstd, const T* dy, T* mean_g,
+               T* mean_gh) {
+  const T n = static_cast<T>(width);
+  if (width > kNarrow) {
+    for (int r = 0; r < rows; ++r) {
+      const T *from = x + r * width, *d = dy + r * width;
+      const auto h = [=](int64_t j) { return (from[j] - mean[r]) * rstd[r]; };
+      const auto g = [=](int64_t j) { return kGain ? d[j] * gain[j] : d[j]; };
+      mean_g[r] = BlockedSum<T>(width, g) / n;
+      mean_gh[r] =
+          BlockedSum<T>(width, [=](int64_t j) { return g(j) * h(j); }) / n;
+    }
+    return;
+  }
+  using gemm::Load;
+  Lanes<T> xs[kNarrow], dys[kNarrow], center = {}, scale = {};
+  gemm::Pack(true, width, rows, x, width, int64_t{kLanes<T>}, xs[0]);
+  gemm::Pack(true, width, rows, dy, width, int64_t{kLanes<T>}, dys[0]);
+  std::copy_n(mean, rows, center);
+  std::copy_n(rstd, rows, scale);
+  gemm::Vector<T> sum_g = {}, sum_gh = {};
+  for (int64_t j = 0; j < width; ++j) {
+    gemm::Vector<T> g = Load(dys[j]);
+    if (kGain) g *= gain[j];
+    sum_g += g;
+    sum_gh += g * ((Load(xs[j]) - Load(center)) * Load(scale));
+  }
+  gemm::Store(mean_g, sum_g / n);
+  gemm::Store(mean_gh, sum_gh / n);
+}
+
 // The gradient of some rows, and their part of the sums over rows.
 template <bool kGain, class T>
 void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
@@ -25,7 +117,14 @@ void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
               bool accumulate_dx, T* dx, T* dgain, T* dbias) {
   if (dgain != nullptr) std::fill_n(dgain, width, T(0));
   if (dbias != nullptr) std::fill_n(dbias, width, T(0));
+  Lanes<T> mean_g, mean_gh;
   for (int64_t r = begin; r < end; ++r) {
+    const int lane = static_cast<int>((r - begin) % kLanes<T>);
+    if (dx != nullptr && lane == 0) {
+      GradMeans<kGain>(static_cast<int>(std::min<int64_t>(kLanes<T>, end - r)),
+                       width, x + r * width, gain, mean + r, rstd + r,
+                       dy + r * width, mean_g, mean_gh);
+    }
     const T *from = x + r * width, *d = dy + r * width;
     const T center = mean[r], scale = rstd[r];
     const auto h = [=](int64_t j) { return (from[j] - center) * scale; };
@@ -37,12 +136,9 @@ void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
       for (int64_t j = 0; j < width; ++j) dbias[j] += d[j];
     }
     if (dx == nullptr) continue;
-    const T mean_g = BlockedSum<T>(width, g) / static_cast<T>(width);
-    const T mean_gh =
-        BlockedSum<T>(width, [=](int64_t j) { return g(j) * h(j); }) /
-        static_cast<T>(width);
+    const T of_g = mean_g[lane], of_gh = mean_gh[lane];
     const auto gradient = [=](int64_t j) {
-      return scale * (g(j) - mean_g - h(j) * mean_gh);
+      return scale * (g(j) - of_g - h(j) * of_gh);
     };
     WriteRow(width, accumulate_dx, gradient, dx + r * width);
   }
@@ -53,26 +149,16 @@ void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
 template <class T>
 void LayerNorm(int64_t rows, int64_t width, T eps, const T* x, const T* gain,
                const T* bias, T* y, T* mean, T* rstd) {
-  const auto run = [=](auto has_gain, auto has_bias) {
+  const auto run = [&](auto has_gain, auto has_bias) {
     ParallelFor(rows, GrainOf(width), [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
+        if ((r - begin) % kLanes<T> == 0) {
+          const int n = static_cast<int>(std::min<int64_t>(kLanes<T>, end - r));
+          Moments(n, width, eps, x + r * width, mean + r, rstd + r);
+        }
         const T* from = x + r * width;
         T* to = y + r * width;
-        const T n = static_cast<T>(width);
-        const T rough =
-            BlockedSum<T>(width, [=](int64_t j) { return from[j]; }) / n;
-        const T center = rough + BlockedSum<T>(width, [=](int64_t j) {
-                                   return from[j] - rough;
-                                 }) / n;
-        const T variance = BlockedSum<T>(width,
-                                         [=](int64_t j) {
-                                           const T residual = from[j] - center;
-                                           return residual * residual;
-                                         }) /
-                           n;
-        const T scale = 1 / std::sqrt(variance + eps);
-        mean[r] = center;
-        rstd[r] = scale;
+        const T center = mean[r], scale = rstd[r];
         WENGERT_INDEPENDENT
         for (int64_t j = 0; j < width; ++j) {
           T v = (from[j] - center) * scale;

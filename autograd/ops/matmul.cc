@@ -181,16 +181,21 @@ Tensor ActivatedLinear(Activation f, const Tensor& x, const Tensor& weight,
                         const Tensor&) {
         WithFloat(x.dtype(), [&](auto t) {
           using T = decltype(t);
-          if (g.Needs(1)) WeightGrad(s, g, activated(x).template data<T>());
+          Tensor a;
+          if (g.Needs(0)) {
+            auto dx = g.Into<T>(0);
+            Tensor da;  // dy W, where it may not go into dx
+            if (dx.accumulate) da = Tensor::Empty(x.shape(), x.dtype());
+            T* const to = dx.accumulate ? Out<T>(da) : dx.data;
+            if (g.Needs(1)) a = Tensor::Empty(x.shape(), x.dtype());
+            InputGrad(s, g.dy(), weight, false, to);
+            kernels::ActivateGrad(f, x.size(), x.data<T>(), to, dx.accumulate,
+                                  dx.data, g.Needs(1) ? Out<T>(a) : nullptr);
+          } else if (g.Needs(1)) {
+            a = activated(x);
+          }
+          if (g.Needs(1)) WeightGrad(s, g, a.data<T>());
           if (g.Needs(2)) BiasGrad<T>(s, g);
-          if (!g.Needs(0)) return;
-          auto dx = g.Into<T>(0);
-          Tensor da;  // dy W, where it may not go into dx
-          if (dx.accumulate) da = Tensor::Empty(x.shape(), x.dtype());
-          T* const to = dx.accumulate ? Out<T>(da) : dx.data;
-          InputGrad(s, g.dy(), weight, false, to);
-          kernels::ActivateGrad(f, x.size(), x.data<T>(), to, dx.accumulate,
-                                dx.data);
         });
       },
       [f](const Tensor& x, const Tensor& weight, const Tensor& bias) {
