@@ -1,6 +1,7 @@
 #include "autograd/kernels/attention_lanes.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "autograd/kernels/attention_block.h"
 #include "autograd/kernels/gemm_tile.h"
@@ -19,7 +20,8 @@ using gemm::Vector;
 
 template <class T>
 inline constexpr int kLanes = gemm::kWidth<T>;
-constexpr int64_t kMaxKeys = 16;
+constexpr int64_t kMaxKeys = 16, kMaxWidth = 16;
+constexpr int64_t kQuad = 4;  // neighbours that are moved as one
 
 // One number of every lane.
 template <class T>
@@ -43,6 +45,15 @@ void AddScaled(int64_t n, Vector<T> a, const Lanes<T>* x, Lanes<T>* y) {
   }
 }
 
+// fn(t, c, vector t * width + c) for every row t and every `step`-th column c.
+template <class T, class Fn>
+void ForEachStep(int64_t rows, int64_t width, int64_t step, const Fn& fn,
+                 Lanes<T>* vectors) {
+  for (int64_t t = 0; t < rows; ++t) {
+    for (int64_t c = 0; c < width; c += step) fn(t, c, vectors + t * width + c);
+  }
+}
+
 // Key heads [first, first + count) of all batch entries, one in each lane, and
 // the query heads that read them, one after the other.
 template <class T>
@@ -50,47 +61,107 @@ class LaneGroup {
  public:
   LaneGroup(const AttentionArgs<T>& x, int64_t first)
       : x_(x),
-        first_(first),
-        count_(std::min<int64_t>(kLanes<T>, x.batch * x.kv_heads - first)) {}
+        group_(x.heads / x.kv_heads),
+        count_(std::min<int64_t>(kLanes<T>, x.batch * x.kv_heads - first)) {
+    int64_t b = first / x.kv_heads, head = first % x.kv_heads;
+    for (int64_t l = 0; l < count_; ++l) {
+      batch_[l] = b;
+      kv_head_[l] = head;
+      if (++head == x.kv_heads) ++b, head = 0;
+    }
+  }
 
   int64_t count() const { return count_; }
-  // Query head `member` of the group that reads the lane's key head.
+  // Query head `member` of those that read the lane's key head.
   QueryBlock<T> block(int64_t lane, int64_t member) const {
-    const int64_t head = first_ + lane, group = x_.heads / x_.kv_heads;
-    return {x_, head / x_.kv_heads, head % x_.kv_heads * group + member, 0,
-            x_.tq};
+    return {x_, batch_[lane], kv_head_[lane] * group_ + member, 0, x_.tq};
   }
 
   // to[t * width + c] = from[at(lane) + t * row + c] of every lane. Lanes
-  // without a problem repeat the first one.
+  // without a problem repeat the last one.
   template <class At>
   void Gather(int64_t rows, int64_t width, int64_t row, const At& at,
               const T* from, Lanes<T>* to) const {
-    int64_t begin[kLanes<T>];
-    for (int64_t l = 0; l < kLanes<T>; ++l) begin[l] = at(l < count_ ? l : 0);
-    for (int64_t t = 0; t < rows; ++t) {
-      for (int64_t c = 0; c < width; ++c, ++to) {
-        const T* x = from + t * row + c;
-#pragma GCC unroll 16
-        for (int l = 0; l < kLanes<T>; ++l) (*to)[l] = x[begin[l]];
-      }
+    const T* x[kLanes<T>];
+    for (int64_t l = 0; l < kLanes<T>; ++l) {
+      x[l] = from + at(std::min(l, count_ - 1));
     }
+    if (width % kQuad != 0) {
+      ForEachStep<T>(
+          rows, width, 1,
+          [&](int64_t t, int64_t c, Lanes<T>* y) {
+            for (int l = 0; l < kLanes<T>; ++l) y[0][l] = x[l][t * row + c];
+          },
+          to);
+      return;
+    }
+    // First copied, then shuffled: a vector cannot be loaded from what was
+    // just stored in parts.
+    T quads[kMaxKeys * kMaxWidth / kQuad][kLanes<T>][kQuad];
+    auto* quad = quads;
+    ForEachStep<T>(
+        rows, width, kQuad,
+        [&](int64_t t, int64_t c, Lanes<T>*) {
+          for (int l = 0; l < kLanes<T>; ++l) {
+            std::memcpy((*quad)[l], x[l] + t * row + c, sizeof((*quad)[l]));
+          }
+          ++quad;
+        },
+        to);
+    quad = quads;
+    ForEachStep<T>(
+        rows, width, kQuad,
+        [&](int64_t, int64_t, Lanes<T>* y) {
+          for (int l = 0; l < kLanes<T>; ++l) {
+            for (int i = 0; i < kQuad; ++i) y[i][l] = (*quad)[l][i];
+          }
+          ++quad;
+        },
+        to);
   }
+
+  // The way back: to[...] (=|+=) from[t * width + c].
   template <class At>
   void Scatter(int64_t rows, int64_t width, int64_t row, const At& at,
-               const Lanes<T>* from, bool accumulate, T* to) const {
+               Lanes<T>* from, bool accumulate, T* to) const {
     if (to == nullptr) return;
-    int64_t begin[kLanes<T>];
-    for (int64_t l = 0; l < count_; ++l) begin[l] = at(l);
-    for (int64_t t = 0; t < rows; ++t) {
-      for (int64_t c = 0; c < width; ++c, ++from) {
-        T* y = to + t * row + c;
-        for (int64_t l = 0; l < count_; ++l) {
-          T& element = y[begin[l]];
-          element = accumulate ? element + (*from)[l] : (*from)[l];
-        }
-      }
+    T* y[kLanes<T>];
+    for (int64_t l = 0; l < count_; ++l) y[l] = to + at(l);
+    const auto write = [&](int64_t l, int64_t i, T value) {
+      y[l][i] = accumulate ? y[l][i] + value : value;
+    };
+    if (width % kQuad != 0) {
+      ForEachStep<T>(
+          rows, width, 1,
+          [&](int64_t t, int64_t c, Lanes<T>* x) {
+            for (int64_t l = 0; l < count_; ++l) write(l, t * row + c, x[0][l]);
+          },
+          from);
+      return;
     }
+    T quads[kMaxKeys * kMaxWidth / kQuad][kLanes<T>][kQuad];
+    auto* quad = quads;
+    ForEachStep<T>(
+        rows, width, kQuad,
+        [&](int64_t, int64_t, Lanes<T>* x) {
+          for (int l = 0; l < kLanes<T>; ++l) {
+            for (int i = 0; i < kQuad; ++i) (*quad)[l][i] = x[i][l];
+          }
+          ++quad;
+        },
+        from);
+    quad = quads;
+    ForEachStep<T>(
+        rows, width, kQuad,
+        [&](int64_t t, int64_t c, Lanes<T>*) {
+          for (int64_t l = 0; l < count_; ++l) {
+            for (int i = 0; i < kQuad; ++i) {
+              write(l, t * row + c + i, (*quad)[l][i]);
+            }
+          }
+          ++quad;
+        },
+        from);
   }
 
   // s[j] = the masked score of query i, whose elements are q, and key j < n.
@@ -110,15 +181,13 @@ class LaneGroup {
     }
   }
 
-  // The dropout factors of query i and key j < n.
-  void DropoutFactors(int64_t member, int64_t i, int64_t n,
-                      Lanes<T>* factor) const {
-    for (int64_t j = 0; j < n; ++j) std::fill_n(factor[j], kLanes<T>, T(1));
+  // Multiplies what stands for query i and key j < n by the dropout factors.
+  void Drop(int64_t member, int64_t i, int64_t n, Lanes<T>* s) const {
     if (x_.dropout_p == 0) return;
     for (int64_t lane = 0; lane < count_; ++lane) {
-      T row[kMaxKeys];
-      block(lane, member).DropoutRow(i, 0, n, row);
-      for (int64_t j = 0; j < n; ++j) factor[j][lane] = row[j];
+      T factor[kMaxKeys];
+      block(lane, member).DropoutRow(i, 0, n, factor);
+      for (int64_t j = 0; j < n; ++j) s[j][lane] *= factor[j];
     }
   }
 
@@ -143,7 +212,8 @@ class LaneGroup {
 
  private:
   const AttentionArgs<T>& x_;
-  const int64_t first_, count_;
+  const int64_t group_, count_;
+  int64_t batch_[kLanes<T>], kv_head_[kLanes<T>];
 };
 
 // Arrays of `Lanes` in one piece of working memory.
@@ -183,13 +253,12 @@ template <class T>
 void LanesAttention(const AttentionArgs<T>& x, const T* q, const T* k,
                     const T* v, T* out, T* lse) {
   ForEachGroup(x, 1, [&](const LaneGroup<T>& group, int64_t heads) {
-    LaneArrays<T> arrays((x.tq + x.tk) * (x.d + x.dv) + 2 * x.tk);
+    LaneArrays<T> arrays((x.tq + x.tk) * (x.d + x.dv) + x.tk);
     Lanes<T>* const qs = arrays.Take(x.tq * x.d);
     Lanes<T>* const ks = arrays.Take(x.tk * x.d);
     Lanes<T>* const vs = arrays.Take(x.tk * x.dv);
     Lanes<T>* const outs = arrays.Take(x.tq * x.dv);
     Lanes<T>* const s = arrays.Take(x.tk);
-    Lanes<T>* const factor = arrays.Take(x.tk);
     const auto k_at = [&](int64_t l) { return group.block(l, 0).K(0); };
     const auto v_at = [&](int64_t l) { return group.block(l, 0).V(0); };
     group.Gather(x.tk, x.d, x.k.row, k_at, k, ks);
@@ -198,6 +267,10 @@ void LanesAttention(const AttentionArgs<T>& x, const T* q, const T* k,
       const auto q_at = [&](int64_t l) { return group.block(l, h).Q(); };
       const auto out_at = [&](int64_t l) { return group.block(l, h).Out(0); };
       group.Gather(x.tq, x.d, x.q.row, q_at, q, qs);
+      int64_t lse_at[kLanes<T>];
+      for (int64_t l = 0; l < group.count(); ++l) {
+        lse_at[l] = group.block(l, h).row(0);
+      }
       for (int64_t i = 0; i < x.tq; ++i) {
         const int64_t n = group.block(0, h).KeyEnd(i);
         Lanes<T> max, sum, inverse;
@@ -206,12 +279,11 @@ void LanesAttention(const AttentionArgs<T>& x, const T* q, const T* k,
         for (int l = 0; l < kLanes<T>; ++l) {
           inverse[l] = Select(sum[l] == 0, T(0), 1 / sum[l]);
         }
-        group.DropoutFactors(h, i, n, factor);
+        group.Drop(h, i, n, s);
         Lanes<T>* const out_i = outs + i * x.dv;
         std::fill_n(out_i[0], x.dv * kLanes<T>, T(0));
         for (int64_t j = 0; j < n; ++j) {
-          AddScaled<T>(x.dv, Load(s[j]) * Load(factor[j]), vs + j * x.dv,
-                       out_i);
+          AddScaled<T>(x.dv, Load(s[j]), vs + j * x.dv, out_i);
         }
         for (int64_t c = 0; c < x.dv; ++c) {
           Store(out_i[c], Load(out_i[c]) * Load(inverse));
@@ -219,8 +291,7 @@ void LanesAttention(const AttentionArgs<T>& x, const T* q, const T* k,
         Lanes<T> log_sum;
         for (int l = 0; l < kLanes<T>; ++l) log_sum[l] = max[l] + Log(sum[l]);
         for (int64_t l = 0; l < group.count(); ++l) {
-          lse[group.block(l, h).row(i)] =
-              Select(sum[l] == 0, -kInfinity<T>, log_sum[l]);
+          lse[lse_at[l] + i] = Select(sum[l] == 0, -kInfinity<T>, log_sum[l]);
         }
       }
       group.Scatter(x.tq, x.dv, x.out.row, out_at, outs, false, out);
@@ -246,7 +317,7 @@ void LanesAttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
     Lanes<T>* const dvs = arrays.Take(x.tk * x.dv);
     Lanes<T>* const p = arrays.Take(x.tk);
     Lanes<T>* const ds = arrays.Take(x.tk);
-    Lanes<T>* const factor = arrays.Take(x.tk);
+    Lanes<T>* const dropped = arrays.Take(x.tk);
     const auto k_at = [&](int64_t l) { return group.block(l, 0).K(0); };
     const auto v_at = [&](int64_t l) { return group.block(l, 0).V(0); };
     group.Gather(x.tk, x.d, x.k.row, k_at, k, ks);
@@ -259,6 +330,10 @@ void LanesAttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
       group.Gather(x.tq, x.d, x.q.row, q_at, q, qs);
       group.Gather(x.tq, x.dv, x.out.row, out_at, dout, douts);
       group.Gather(x.tq, x.dv, x.out.row, out_at, out, outs);
+      int64_t lse_at[kLanes<T>];
+      for (int64_t l = 0; l < group.count(); ++l) {
+        lse_at[l] = group.block(l, h).row(0);
+      }
       for (int64_t i = 0; i < x.tq; ++i) {
         const int64_t n = group.block(0, h).KeyEnd(i);
         const Lanes<T>*const qi = qs + i * x.d, *const di = douts + i * x.dv;
@@ -266,27 +341,31 @@ void LanesAttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
         const Vector<T> delta = Dot<T>(x.dv, outs + i * x.dv, di);
         Lanes<T> total = {};
         for (int64_t l = 0; l < group.count(); ++l) {
-          total[l] = lse[group.block(l, h).row(i)];
+          total[l] = lse[lse_at[l] + i];
         }
         group.Scores(h, i, n, qi, ks, p);
-        group.DropoutFactors(h, i, n, factor);
         for (int64_t j = 0; j < n; ++j) {
-          Lanes<T> dp;
-          Store(dp, Dot<T>(x.dv, di, vs + j * x.dv));
+          Store(ds[j], Dot<T>(x.dv, di, vs + j * x.dv));
           for (int l = 0; l < kLanes<T>; ++l) {
             const T e = Exp(p[j][l] - total[l]);
             p[j][l] = Select(total[l] == -kInfinity<T>, T(0), e);
-            ds[j][l] =
-                Select(total[l] == -kInfinity<T>, T(0), dp[l] * factor[j][l]);
+            ds[j][l] = Select(total[l] == -kInfinity<T>, T(0), ds[j][l]);
           }
+        }
+        // With dropout, out holds dropped weights, and dp their factors.
+        const Lanes<T>* weights = p;
+        if (x.dropout_p > 0) {
+          std::copy_n(p[0], n * kLanes<T>, dropped[0]);
+          group.Drop(h, i, n, dropped);
+          group.Drop(h, i, n, ds);
+          weights = dropped;
         }
         std::fill_n(dqi[0], x.d * kLanes<T>, T(0));
         for (int64_t j = 0; j < n; ++j) {
-          const Vector<T> dropped = Load(p[j]) * Load(factor[j]);
           const Vector<T> d = x.scale * (Load(p[j]) * (Load(ds[j]) - delta));
           AddScaled<T>(x.d, d, ks + j * x.d, dqi);
           AddScaled<T>(x.d, d, qi, dks + j * x.d);
-          AddScaled<T>(x.dv, dropped, di, dvs + j * x.dv);
+          AddScaled<T>(x.dv, Load(weights[j]), di, dvs + j * x.dv);
         }
       }
       group.Scatter(x.tq, x.d, x.q.row, q_at, dqs, accumulate_dq, dq);

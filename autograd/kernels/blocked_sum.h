@@ -12,17 +12,20 @@
 namespace wengert::kernels {
 
 // The sum of term(i) for i < n, best for n up to about 2^15. Lane i % 32 adds
-// term i; after 32 terms each, the lanes go to the totals. Short sums just add.
+// term i; after 32 terms each, the lanes go to the totals. Short sums have four lanes.
 template <class T, class Term>
 T BlockedSum(int64_t n, Term term) {
   constexpr int kLanes = 32;
   constexpr int64_t kBlock = 32 * kLanes;
   if (n <= kLanes) {
-    T terms[kLanes];
+    T terms[kLanes], sum[4] = {};
     for (int64_t i = 0; i < n; ++i) terms[i] = term(i);
-    T sum = 0;
-    for (int64_t i = 0; i < n; ++i) sum += terms[i];
-    return sum;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+      for (int l = 0; l < 4; ++l) sum[l] += terms[i + l];
+    }
+    for (int l = 0; i + l < n; ++l) sum[l] += terms[i + l];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
   T total[kLanes] = {};
   for (int64_t i = 0; i < n;) {

@@ -18,9 +18,9 @@ template <class T>
 T LogSum(int64_t c, const T* x, T max) {
   const T others = BlockedSum<T>(
       c, [=](int64_t j) { return Select<T>(x[j] == max, 0, Exp(x[j] - max)); });
-  const T ties =
-      BlockedSum<T>(c, [=](int64_t j) { return Select<T>(x[j] == max, 1, 0); });
-  return std::log1p(others + (ties - 1));
+  int64_t ties = 0;
+  for (int64_t j = 0; j < c; ++j) ties += x[j] == max;
+  return std::log1p(others + static_cast<T>(ties - 1));
 }
 
 }  // namespace
