@@ -1,6 +1,8 @@
 #include "benchmarks/models.h"
 
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/ops.h"
@@ -20,11 +22,13 @@ double Start(int64_t k, int64_t i) {
   return static_cast<double>(x) / 2147483648.0 - 1;
 }
 
-// Matrices get 0.02 sqrt(3) Start, vectors keep their values.
+// Embeddings, maps and their biases get 0.02 sqrt(3) Start (a bias of 0 would
+// hide a bias that is not added); norms keep their weights of 1 and biases of
+// 0.
 void StartParameters(nn::ParameterStore& store) {
   int64_t k = 0;
   for (Parameter* p : store.parameters()) {
-    if (p->value.rank() > 1) {
+    if (p->name.find("norm") == std::string::npos) {
       float* w = p->value.mutable_data<float>();
       for (int64_t i = 0; i < p->value.size(); ++i) {
         w[i] = static_cast<float>(0.02 * std::sqrt(3.0) * Start(k, i));
@@ -53,20 +57,46 @@ struct GptSizes {
   int64_t layers, width, heads, length, batch, vocabulary;
 };
 
+// The layers of a model one after another, each a checkpoint if wanted.
+class Layers {
+ public:
+  Layers(nn::Params p, int64_t n, const nn::EncoderOptions& options,
+         bool checkpointing)
+      : checkpointing_(checkpointing) {
+    for (int64_t i = 0; i < n; ++i) layers_.emplace_back(p.Sub(i), options);
+  }
+
+  Tensor operator()(Tensor x, const AttentionOptions& options = {}) const {
+    for (const nn::EncoderLayer& layer : layers_) {
+      const auto run = [&layer, options](const Tensor& x) {
+        return layer(x, options);
+      };
+      x = checkpointing_ ? Checkpoint(run, x) : run(x);
+    }
+    return x;
+  }
+
+ private:
+  const bool checkpointing_;
+  std::vector<nn::EncoderLayer> layers_;
+};
+
 // A pre-norm GPT with a tied head.
 class Gpt : public Workload {
  public:
-  explicit Gpt(const GptSizes& s)
+  Gpt(const GptSizes& s, const WorkloadOptions& options)
       : s_(s),
         store_(DType::kFloat32, 1),
         words_(store_.root().Sub("wte"), s.vocabulary, s.width),
         positions_(store_.root().Sub("wpe"), s.length, s.width),
-        encoder_(store_.root(), s.layers,
-                 {.d_model = s.width,
-                  .n_heads = s.heads,
-                  .hidden = 4 * s.width,
-                  .activation = nn::Activation::kGeluTanh,
-                  .norm = nn::Norm::kPre}),
+        layers_(store_.root().Sub("layers"), s.layers,
+                {.d_model = s.width,
+                 .n_heads = s.heads,
+                 .hidden = 4 * s.width,
+                 .activation = Activation::kGeluTanh,
+                 .norm = nn::Norm::kPre},
+                options.checkpointing),
+        norm_(store_.root().Sub("norm"), s.width),
         places_(Places(s.length)),
         x_(Ids({s.batch, s.length}, s.vocabulary, 0)),
         y_(Ids({s.batch, s.length}, s.vocabulary, 1)),
@@ -74,15 +104,10 @@ class Gpt : public Workload {
     StartParameters(store_);
   }
 
-  Tensor Step() override {
-    Tape tape;
-    const Tensor h = words_(x_) + positions_(places_);
-    const Tensor logits =
-        wengert::Linear(encoder_(h, {.causal = true}), words_.weight());
-    const Tensor loss = CrossEntropy(logits, y_);
-    tape.Backward(loss);
-    optimizer_.Step();
-    return loss;
+  Tensor Forward() override {
+    Tensor h = words_(x_) + positions_(places_);
+    h = norm_(layers_(std::move(h), {.causal = true}));
+    return CrossEntropy(wengert::Linear(h, words_.weight()), y_);
   }
 
   int64_t tokens() const override { return s_.batch * s_.length; }
@@ -96,12 +121,14 @@ class Gpt : public Workload {
     return 6 * products * n + attention;
   }
   nn::ParameterStore& store() override { return store_; }
+  train::Optimizer& optimizer() override { return optimizer_; }
 
  private:
   const GptSizes s_;
   nn::ParameterStore store_;
   nn::Embedding words_, positions_;
-  nn::Encoder encoder_;
+  Layers layers_;
+  nn::LayerNorm norm_;
   Tensor places_, x_, y_;
   train::AdamW optimizer_;
 };
@@ -109,12 +136,13 @@ class Gpt : public Workload {
 // One post-norm layer on nine sentences of three words.
 class Toy : public Workload {
  public:
-  Toy()
+  explicit Toy(const WorkloadOptions& options)
       : store_(DType::kFloat32, 1),
         words_(store_.root().Sub("wte"), kVocabulary, kWidth),
         positions_(store_.root().Sub("wpe"), kLength, kWidth),
-        encoder_(store_.root(), 1,
-                 {.d_model = kWidth, .n_heads = 3, .hidden = kHidden}),
+        layers_(store_.root().Sub("layers"), 1,
+                {.d_model = kWidth, .n_heads = 3, .hidden = kHidden},
+                options.checkpointing),
         out_(store_.root().Sub("out"), kWidth, kVocabulary),
         places_(Places(kLength)),
         optimizer_(store_, {.lr = 1e-3}) {
@@ -130,13 +158,9 @@ class Toy : public Workload {
     StartParameters(store_);
   }
 
-  Tensor Step() override {
-    Tape tape;
-    const Tensor h = words_(x_) + positions_(places_);
-    const Tensor loss = CrossEntropy(out_(encoder_(h)), y_);
-    tape.Backward(loss);
-    optimizer_.Step();
-    return loss;
+  Tensor Forward() override {
+    Tensor h = words_(x_) + positions_(places_);
+    return CrossEntropy(out_(layers_(std::move(h))), y_);
   }
 
   int64_t tokens() const override { return kBatch * kLength; }
@@ -147,13 +171,14 @@ class Toy : public Workload {
            12.0 * kWidth * kBatch * kLength * kLength;
   }
   nn::ParameterStore& store() override { return store_; }
+  train::Optimizer& optimizer() override { return optimizer_; }
 
  private:
   static constexpr int64_t kWidth = 12, kLength = 3, kBatch = 9,
-                           kVocabulary = 8, kHidden = 48;
+                           kVocabulary = 12, kHidden = 48;
   nn::ParameterStore store_;
   nn::Embedding words_, positions_;
-  nn::Encoder encoder_;
+  Layers layers_;
   nn::Linear out_;
   Tensor places_, x_, y_;
   train::Adam optimizer_;
@@ -161,15 +186,25 @@ class Toy : public Workload {
 
 }  // namespace
 
-std::unique_ptr<Workload> MakeWorkload(const std::string& name) {
-  if (name == "toy") return std::make_unique<Toy>();
+Tensor Workload::Step() {
+  Tape tape;
+  const Tensor loss = Forward();
+  tape.Backward(loss);
+  optimizer().Step();
+  return loss;
+}
+
+std::unique_ptr<Workload> MakeWorkload(const std::string& name,
+                                       const WorkloadOptions& options) {
+  if (name == "toy") return std::make_unique<Toy>(options);
   if (name == "small") {
     return std::make_unique<Gpt>(GptSizes{.layers = 4,
                                           .width = 128,
                                           .heads = 4,
                                           .length = 64,
                                           .batch = 12,
-                                          .vocabulary = 65});
+                                          .vocabulary = 65},
+                                 options);
   }
   if (name == "medium") {
     return std::make_unique<Gpt>(GptSizes{.layers = 6,
@@ -177,7 +212,8 @@ std::unique_ptr<Workload> MakeWorkload(const std::string& name) {
                                           .heads = 6,
                                           .length = 256,
                                           .batch = 4,
-                                          .vocabulary = 65});
+                                          .vocabulary = 65},
+                                 options);
   }
   return nullptr;
 }

@@ -18,6 +18,11 @@
 ABSL_FLAG(std::string, model, "toy", "toy, small or medium.");
 ABSL_FLAG(int64_t, threads, 1, "Threads.");
 ABSL_FLAG(int64_t, steps, 0, "Steps to time; 0 means about two seconds.");
+ABSL_FLAG(bool, forward, false, "The loss alone: no tape, no training.");
+ABSL_FLAG(bool, checkpointing, false,
+          "Keep each layer's input only and run it again in backward.");
+ABSL_FLAG(bool, first_step, false,
+          "Take one step, print its loss alone and end: for timing a start.");
 
 namespace wengert::benchmarks {
 namespace {
@@ -26,16 +31,25 @@ int Run() {
   const std::string name = absl::GetFlag(FLAGS_model);
   const int threads = static_cast<int>(absl::GetFlag(FLAGS_threads));
   SetNumThreads(threads);
-  const std::unique_ptr<Workload> work = MakeWorkload(name);
+  const bool checkpointing = absl::GetFlag(FLAGS_checkpointing);
+  const bool forward = absl::GetFlag(FLAGS_forward);
+  const std::unique_ptr<Workload> work =
+      MakeWorkload(name, {.checkpointing = checkpointing});
   if (!work) {
     std::cerr << "--model=" << name << ": wanted toy, small or medium\n";
     return 2;
   }
+  const auto step = [&] { return forward ? work->Forward() : work->Step(); };
   constexpr int kWarmUp = 20;
   const double start = Now();
-  const double first_loss = work->Step().item();
+  const double first_loss = step().item();
+  if (absl::GetFlag(FLAGS_first_step)) {
+    std::cout << absl::StrFormat(
+        "{\"system\": \"wengert\", \"loss_0\": %.6f}\n", first_loss);
+    return 0;
+  }
   double last_loss = first_loss;
-  for (int i = 1; i <= kWarmUp; ++i) last_loss = work->Step().item();
+  for (int i = 1; i <= kWarmUp; ++i) last_loss = step().item();
   const double guess = (Now() - start) / (kWarmUp + 1);
   int64_t steps = absl::GetFlag(FLAGS_steps);
   if (steps <= 0) {
@@ -45,7 +59,7 @@ int Run() {
   const int64_t allocations = train::SystemAllocations();
   for (double& t : times) {
     const double begin = Now();
-    work->Step();
+    step();
     t = Now() - begin;
   }
   const double per_step =
@@ -53,15 +67,18 @@ int Run() {
       static_cast<double>(steps);
   std::sort(times.begin(), times.end());
   const double median = times[steps / 2], peak = FmaPeak(threads);
-  const double gflops = work->flops() / median * 1e-9;
+  const double flops = work->flops() / (forward ? 3 : 1);
+  const double gflops = flops / median * 1e-9;
   std::cout << absl::StrFormat(
       "{\"system\": \"wengert\", \"model\": \"%s\", \"threads\": %d, "
-      "\"median_ms\": %.5g, \"q1_ms\": %.5g, \"q3_ms\": %.5g, "
+      "\"setting\": \"%s\", \"forward\": %s, \"median_ms\": %.5g, \"q1_ms\": "
+      "%.5g, \"q3_ms\": %.5g, "
       "\"best_ms\": %.5g, \"tokens_per_s\": %.5g, \"gflops\": %.4g, "
       "\"fma_peak_gflops\": %.4g, \"ratio_to_peak\": %.3f, "
       "\"peak_rss_mb\": %.1f, \"allocations_per_step\": %g, "
       "\"loss_0\": %.6f, \"loss_20\": %.6f}\n",
-      name, threads, median * 1e3, times[steps / 4] * 1e3,
+      name, threads, checkpointing ? "checkpointing" : "",
+      forward ? "true" : "false", median * 1e3, times[steps / 4] * 1e3,
       times[steps * 3 / 4] * 1e3, times[0] * 1e3,
       static_cast<double>(work->tokens()) / median, gflops, peak, gflops / peak,
       PeakRssMb(), per_step, first_loss, last_loss);
