@@ -26,12 +26,13 @@
 namespace wengert {
 
 constinit thread_local void* parallel_context = nullptr;
+constinit thread_local bool internal::in_parallel_for = false;
 
 namespace {
 
 using ChunkFunction = absl::FunctionRef<void(int64_t begin, int64_t end)>;
 
-constinit thread_local bool in_parallel_for = false;
+using internal::in_parallel_for;
 
 struct InParallelForScope {
   InParallelForScope() : before(std::exchange(in_parallel_for, true)) {}
@@ -288,8 +289,6 @@ void ParallelFor(int64_t n, int64_t grain, ChunkFunction fn) {
     Pool::Get().Run(n, grain, fn);
   }
 }
-
-bool InParallelFor() { return in_parallel_for; }
 
 int NumThreads() { return Pool::Get().num_threads(); }
 

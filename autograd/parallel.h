@@ -20,7 +20,7 @@ void ParallelFor(int64_t n, int64_t grain,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
 
 // True inside the fn of a ParallelFor, on every thread and for every length.
-bool InParallelFor();
+inline bool InParallelFor();
 
 // The number of threads that a loop may use, the calling one included. At
 // first the environment's WENGERT_NUM_THREADS, else the number of cores.
@@ -35,6 +35,11 @@ void SetNumThreads(int n);
 // chunks. (The tape keeps here that it records, so that recording can be
 // refused inside a loop, wherever the chunk runs.)
 extern constinit thread_local void* parallel_context;
+
+namespace internal {
+extern constinit thread_local bool in_parallel_for;
+}
+inline bool InParallelFor() { return internal::in_parallel_for; }
 
 // Counts since the process began, for tests: in a loop that adds to
 // worker_chunks at least two threads ran chunks.

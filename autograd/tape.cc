@@ -104,6 +104,10 @@ Tape::Tape(Mode mode, Generator* generator)
   }
   if (InParallelFor()) throw Error("Tape: made inside a ParallelFor");
   DropEndedTapes();
+  // Room for a small model: growing moves every slot.
+  constexpr size_t kRecords = 256;
+  records_.reserve(kRecords);
+  slots_.reserve(kRecords);
   link_ = new (PoolAllocate(sizeof(TapeLink)))
       TapeLink{this, static_cast<TapeLink*>(parallel_context)};
   parallel_context = link_;
@@ -180,13 +184,6 @@ void Tape::Clear() {
   owners_.clear();
 }
 
-bool Tape::Tracks(const Tensor& x) const {
-  const TensorImpl* p = x.impl();
-  if (!p) return false;  // an operand that is left out
-  return p->tape == id_ || (p->parameter && IsFloat(p->dtype)) ||
-         (n_watched_ > 0 && const_cast<Tape*>(this)->FindCell(p)->tensor == p);
-}
-
 Tape::Input Tape::InputOf(const Tensor& x) {
   const TensorImpl* p = x.impl();
   if (p && p->tape == id_) {
@@ -197,12 +194,12 @@ Tape::Input Tape::InputOf(const Tensor& x) {
   return Tracks(x) ? LeafSlot(x) : kConstant;
 }
 
-// The cell of x in the table, or the empty one where it would stand.
-LeafCell* Tape::FindCell(const TensorImpl* x) {
+// Where x stands in the table, or would stand: then the cell is empty.
+size_t Tape::CellOf(const TensorImpl* x) const {
   const size_t mask = leaves_.size() - 1;
   size_t i = HashOf(x) & mask;
   while (leaves_[i].tensor && leaves_[i].tensor != x) i = (i + 1) & mask;
-  return &leaves_[i];
+  return i;
 }
 
 int32_t Tape::LeafSlot(const Tensor& x) {
@@ -211,27 +208,25 @@ int32_t Tape::LeafSlot(const Tensor& x) {
         std::max<size_t>(64, 2 * leaves_.size()));
     old.swap(leaves_);
     for (const LeafCell& cell : old) {
-      if (cell.tensor) *FindCell(cell.tensor) = cell;
+      if (cell.tensor) leaves_[CellOf(cell.tensor)] = cell;
     }
   }
-  LeafCell* cell = FindCell(x.impl());
-  if (!cell->tensor) {
+  LeafCell& cell = leaves_[CellOf(x.impl())];
+  if (!cell.tensor) {
     const int32_t slot = NewSlot(x);
     slots_[slot].is_leaf = true;
     if (Parameter* p = x.impl()->parameter) {
       Borrow(p->owner);
       slots_[slot].parameter = p;
     }
-    *cell = {x.impl(), slot};
+    cell = {x.impl(), slot};
     ++n_leaves_;
   }
-  return cell->slot;
+  return cell.slot;
 }
 
 int32_t Tape::NewSlot(const Tensor& y) {
-  slots_.emplace_back();
-  slots_.back().shape = y.shape();
-  slots_.back().dtype = y.dtype();
+  slots_.emplace_back(y.shape(), y.dtype());
   return static_cast<int32_t>(slots_.size() - 1);
 }
 
@@ -250,10 +245,9 @@ void AppendToTape(const NewRecord& r, Tensor& y) {
 void Tape::Append(const NewRecord& r, Tensor& y) {
   if (check_finite_ && !pass_) CheckForward(r, y);
   if (!IsFloat(y.dtype())) return;
-  if (std::none_of(r.inputs.begin(), r.inputs.end(),
-                   [&](const Tensor& x) { return Tracks(x); })) {
-    return;
-  }
+  bool tracked = false;
+  for (const Tensor& x : r.inputs) tracked = tracked || Tracks(x);
+  if (!tracked) return;
   if (paused_ > 0) {
     if (checkpoint_) {
       for (const Tensor& x : r.inputs) checkpoint_->Note(x);
@@ -294,10 +288,10 @@ void Tape::Append(const NewRecord& r, Tensor& y) {
   }
   for (size_t i = 0; i < n_saved; ++i) {
     const Tensor& x = r.saved[i];
-    record->versions[i] = x.defined() ? x.version() : 0;
-    if (x.defined() &&
-        x.impl()->parameter) {  // borrowed: the owner is held, not the tensor
-      Borrow(x.impl()->parameter->owner);
+    const TensorImpl* const p = x.impl();
+    record->versions[i] = internal::VersionOf(p);
+    if (p && p->parameter) {  // borrowed: the owner is held, not the tensor
+      Borrow(p->parameter->owner);
       std::memcpy(static_cast<void*>(record->saved + i), &x, sizeof(Tensor));
     } else {
       new (record->saved + i) Tensor(x);

@@ -96,7 +96,12 @@ class Tape {
   bool recording() const { return paused_ == 0; }
   // Whether an operation on x is recorded here: x is a parameter, is watched,
   // or was computed from one that is.
-  bool Tracks(const Tensor& x) const;
+  bool Tracks(const Tensor& x) const {
+    const TensorImpl* p = x.impl();
+    if (!p) return false;  // an operand that is left out
+    return p->tape == id_ || (p->parameter && IsFloat(p->dtype)) ||
+           (n_watched_ > 0 && leaves_[CellOf(p)].tensor == p);
+  }
 
   // The innermost live tape of this thread, or null.
   static Tape* Current() {
@@ -138,7 +143,7 @@ class Tape {
   friend void AppendToTape(const internal::NewRecord& r, Tensor& y);
   Input InputOf(const Tensor& x);
   int32_t LeafSlot(const Tensor& x);
-  internal::LeafCell* FindCell(const TensorImpl* x);
+  size_t CellOf(const TensorImpl* x) const;
   int32_t NewSlot(const Tensor& y);
   void Borrow(ParameterOwner* owner);
   void Append(const internal::NewRecord& r, Tensor& y);
@@ -197,7 +202,10 @@ class GradientSink {
 
   const Tensor& dy() const { return dy_; }
   // Whether somebody wants the gradient of input i: if not, do not compute it.
-  bool Needs(int i) const;
+  bool Needs(int i) const {
+    const int32_t slot = record_.inputs[i];
+    return slot >= 0 && tape_.slots_[slot].reach;
+  }
   // Adds a contribution to input i; one of a shape to which the input was
   // broadcast is summed over the repeated dimensions first.
   void Add(int i, Tensor contribution);

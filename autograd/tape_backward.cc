@@ -207,7 +207,7 @@ void Tape::MarkReach(size_t begin, size_t end) {
 void Tape::CheckSaved(const Pass& pass, const internal::Record& r) const {
   for (int32_t k = 0; k < r.n_saved; ++k) {
     const Tensor& x = r.saved[k];
-    if (!x.defined() || x.version() == r.versions[k]) continue;
+    if (internal::VersionOf(x.impl()) == r.versions[k]) continue;
     const Parameter* p = x.impl()->parameter;
     Fail(pass.name,
          absl::StrCat(internal::OpName(r.op, r.scope), " saved ", Describe(x),
@@ -348,22 +348,21 @@ void* Tape::WriteInto(int32_t slot, DType dtype, bool& accumulate) {
     Fail(pass_->name,
          absl::StrCat("a rule writes ", Name(dtype), " into ", Name(s.dtype)));
   }
-  Tensor* grad = &s.grad;
   if (IsDirect(s)) {
     accumulate = s.parameter->state == Parameter::Grad::kFresh;
     s.parameter->state = Parameter::Grad::kFresh;
-    grad = &s.parameter->grad;
-  } else {
-    accumulate = s.grad.defined();
-    if (!accumulate) {
-      s.grad = Tensor::Empty(s.shape, s.dtype);
-    } else if (!s.grad.unique()) {  // somebody else holds this cotangent
-      s.grad = s.grad.Clone();
-    }
+    const Tensor& grad = s.parameter->grad;
+    // The loss may hold it as a constant.
+    grad.impl()->versioned->version.fetch_add(1, std::memory_order_relaxed);
+    return grad.impl()->data;
   }
-  return dtype == DType::kFloat32
-             ? static_cast<void*>(grad->mutable_data<float>())
-             : static_cast<void*>(grad->mutable_data<double>());
+  accumulate = s.grad.defined();
+  if (!accumulate) {
+    s.grad = Tensor::Empty(s.shape, s.dtype);
+  } else if (!s.grad.unique()) {  // somebody else holds this cotangent
+    s.grad = s.grad.Clone();
+  }
+  return s.grad.impl()->data;
 }
 
 // The first input whose gradient holds a NaN or an infinity, or -1.
@@ -388,11 +387,6 @@ void Tape::CheckRule(const internal::Record& r, const Tensor& dy) const {
       ": backward made a NaN or an infinity in the gradient of input ", k,
       ", of shape ", slots_[r.inputs[k]].shape.ToString(),
       ", from a finite cotangent ", Describe(dy)));
-}
-
-bool GradientSink::Needs(int i) const {
-  const int32_t slot = record_.inputs[i];
-  return slot >= 0 && tape_.slots_[slot].reach;
 }
 
 void GradientSink::Add(int i, Tensor contribution) {

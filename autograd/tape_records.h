@@ -100,8 +100,10 @@ struct Record {
 
 // Where the gradient of one recorded, watched or trained tensor gathers.
 struct Slot {
+  Slot(const Shape& s, DType t) : shape(s), dtype(t) {}
+
   Shape shape;
-  DType dtype = DType::kFloat32;
+  DType dtype;
   bool is_leaf = false;
   bool reach = false;  // a wanted gradient lies at or before it
   bool live = false;   // the differentiated value depends on it
@@ -112,6 +114,11 @@ struct Slot {
   Tensor leaf;  // keeps a watched tensor alive
   Tensor grad;
 };
+
+// How often the memory of a tensor was written to; 0 for one left out.
+inline uint64_t VersionOf(const TensorImpl* p) {
+  return p ? p->versioned->version.load(std::memory_order_relaxed) : 0;
+}
 
 // A cell of the table from leaves to slots.
 struct LeafCell {

@@ -54,7 +54,13 @@ class Tensor {
     return *this;
   }
   ~Tensor() {
-    if (p_ && p_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) Free(p_);
+    if (!p_) return;
+    // Who holds the only handle needs no locked instruction: nobody else can
+    // copy it.
+    if (p_->refs.load(std::memory_order_acquire) == 1 ||
+        p_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      Free(p_);
+    }
   }
 
   // Elements are uninitialised.
