@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -218,8 +217,9 @@ class Pool {
           ready_.notify_one();
           Work();
         });
-      } catch (const std::system_error&) {
-        // No more threads to be had: fewer give the same results.
+      } catch (const std::exception&) {
+        // No more threads to be had, or no memory for one: fewer give the same
+        // results.
         num_threads_ = static_cast<int>(workers_.size()) + 1;
       }
     }
