@@ -1,18 +1,15 @@
 // Reading, checking and writing of text files.
 #include "train/text_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "train/file_writer.h"
 
 namespace wengert::train {
 namespace {
@@ -149,34 +146,9 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view text) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const bool replace =
-      !fs::exists(path, ignored) || fs::is_regular_file(path, ignored);
-  // Through a symbolic link the file it points to is replaced, not the link.
-  const fs::path resolved = fs::weakly_canonical(path, ignored);
-  const std::string target = resolved.empty() ? path : resolved.string();
-  const std::string name = replace ? absl::StrCat(target, ".partial") : path;
-
-  const auto error = [&](int number) {
-    if (replace) std::remove(name.c_str());
-    return absl::ErrnoToStatus(number,
-                               absl::StrCat(path, ": cannot be written"));
-  };
-  std::FILE* file = std::fopen(name.c_str(), "wb");
-  if (file == nullptr) return error(errno);
-  bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-              std::fflush(file) == 0 && (!replace || fsync(fileno(file)) == 0);
-  int number = errno;
-  if (std::fclose(file) != 0 && good) {
-    good = false;
-    number = errno;
-  }
-  if (!good) return error(number);
-  if (replace && std::rename(name.c_str(), target.c_str()) != 0) {
-    return error(errno);
-  }
-  return absl::OkStatus();
+  FileWriter file(path);
+  file.Write(text.data(), text.size());
+  return file.Commit();
 }
 
 }  // namespace wengert::train

@@ -20,9 +20,7 @@ namespace wengert::train {
 // an empty one, bytes that are not UTF-8.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
 
-// Writes the file whole or leaves what was there: the text goes to
-// `path`.partial, which then takes the name. Devices and pipes are written
-// directly.
+// Writes the file whole or leaves what was there; see FileWriter.
 absl::Status WriteFile(const std::string& path, absl::string_view text);
 
 // InvalidArgument "path:line:column: what". Lines and columns count from 1,
