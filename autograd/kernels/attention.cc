@@ -15,8 +15,11 @@
 namespace wengert::kernels {
 namespace {
 
-constexpr int64_t kQueries = 64;  // rows of a block of scores
-constexpr int64_t kKeys = 128;    // columns of a block of scores
+// Rows of a block of scores: whole tiles of AVX-512, and fewer where a causal
+// mask would leave half of a block empty.
+constexpr int64_t kMaxQueries = 56;
+int64_t Queries(int64_t tq) { return tq <= 64 ? 28 : kMaxQueries; }
+constexpr int64_t kKeys = 128;  // columns of a block of scores
 
 // Calls fn(block, first key, one past the last key that any query sees) for the
 // blocks of keys of a block of queries.
@@ -51,7 +54,7 @@ template <class T>
 void BlockForward(const QueryBlock<T>& block, const T* q, const T* k,
                   const T* v, T* s, T* factor, T* out, T* lse) {
   const AttentionArgs<T>& x = block.x;
-  RunningSoftmax<T> softmax[kQueries];
+  RunningSoftmax<T> softmax[kMaxQueries];
   T* block_out = out + block.Out(block.begin);
   ForEachKeyBlock(block, [&](int64_t j, int64_t n) {
     Gemm(false, true, block.rows(), n, x.d, x.scale, q + block.Q(), x.q.row,
@@ -97,7 +100,7 @@ void BlockBackward(const QueryBlock<T>& block, const T* q, const T* k,
                    T* dp, T* factor, T* dq, T* dk, T* dv) {
   const AttentionArgs<T>& x = block.x;
   const T* d_out = dout + block.Out(block.begin);
-  T delta[kQueries];
+  T delta[kMaxQueries];
   for (int64_t r = 0; r < block.rows(); ++r) {
     const T *o = out + block.Out(block.begin + r), *d = d_out + r * x.out.row;
     delta[r] = BlockedSum<T>(x.dv, [=](int64_t l) { return o[l] * d[l]; });
@@ -162,17 +165,16 @@ template <class T>
 void Attention(const AttentionArgs<T>& x, const T* q, const T* k, const T* v,
                T* out, T* lse) {
   if (FitsLanes(x)) return LanesAttention(x, q, k, v, out, lse);
-  const int64_t blocks = CeilDiv(x.tq, kQueries);
-  const int64_t flops = 2 * std::min(x.tq, kQueries) * x.tk * (x.d + x.dv + 16);
+  const int64_t queries = Queries(x.tq), blocks = CeilDiv(x.tq, queries);
+  const int64_t flops = 2 * std::min(x.tq, queries) * x.tk * (x.d + x.dv + 16);
   ParallelFor(
       x.batch * x.heads * blocks, FlopGrainOf(flops),
       [&](int64_t begin, int64_t end) {
-        const Scratch<T> scores(std::min(x.tq, kQueries) * kKeys),
-            factor(kKeys);
+        const Scratch<T> scores(std::min(x.tq, queries) * kKeys), factor(kKeys);
         for (int64_t task = begin; task < end; ++task) {
-          const int64_t head = task / blocks, i = task % blocks * kQueries;
+          const int64_t head = task / blocks, i = task % blocks * queries;
           BlockForward<T>({x, head / x.heads, head % x.heads, i,
-                           std::min(x.tq, i + kQueries)},
+                           std::min(x.tq, i + queries)},
                           q, k, v, scores.data(), factor.data(), out, lse);
         }
       });
@@ -187,13 +189,14 @@ void AttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
     return LanesAttentionGrad(x, q, k, v, out, lse, dout, accumulate_dq, dq,
                               accumulate_dk, dk, accumulate_dv, dv);
   }
+  const int64_t queries = Queries(x.tq);
   const int64_t group = x.kv_heads > 0 ? x.heads / x.kv_heads : 0;
   const int64_t flops = 2 * group * x.tq * x.tk * (3 * x.d + 2 * x.dv + 32);
   // A task owns a key head: its dk and dv, and dq of the heads that read it.
   ParallelFor(
       x.batch * x.kv_heads, FlopGrainOf(flops),
       [&](int64_t begin, int64_t end) {
-        const int64_t rows = std::min(x.tq, kQueries);
+        const int64_t rows = std::min(x.tq, queries);
         const Scratch<T> p(rows * kKeys), dp(rows * kKeys), factor(kKeys);
         for (int64_t task = begin; task < end; ++task) {
           const int64_t b = task / x.kv_heads, kv_head = task % x.kv_heads;
@@ -202,8 +205,8 @@ void AttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
           if (!accumulate_dk) Clear(b, x.k, x.tk, kv_head * x.d, x.d, dk);
           if (!accumulate_dv) Clear(b, x.v, x.tk, kv_head * x.dv, x.dv, dv);
           for (int64_t h = first; h < first + group; ++h) {
-            for (int64_t i = 0; i < x.tq; i += kQueries) {
-              BlockBackward<T>({x, b, h, i, std::min(x.tq, i + kQueries)}, q, k,
+            for (int64_t i = 0; i < x.tq; i += queries) {
+              BlockBackward<T>({x, b, h, i, std::min(x.tq, i + queries)}, q, k,
                                v, lse, out, dout, p.data(), dp.data(),
                                factor.data(), dq, dk, dv);
             }

@@ -178,7 +178,7 @@ void Multiply(const Run& run, const Product<T>& x) {
   // the same lines of the cache.
   const bool pack_b = x.tb || x.m > 2 * kTileRows;
   const bool pack_a =
-      x.n > 2 * kTileColumns<T> && (x.ta || x.lda * sizeof(T) % 2048 == 0);
+      x.n > 2 * kTileColumns<T> && (x.ta || x.lda * sizeof(T) % 4096 == 0);
   const int64_t block_m = pack_a ? kBlockM : x.m;
   const int64_t depth = std::min(x.k, kGemmBlockK);
   const int64_t a_tiles =

@@ -21,7 +21,7 @@ void WithConstant(bool value, const Fn& fn) {
 
 // Rows up to this width are summed side by side, one in each lane of a vector:
 // a sum of its own costs more than the row.
-constexpr int64_t kNarrow = 64;
+constexpr int64_t kNarrow = 128;
 template <class T>
 inline constexpr int kLanes = gemm::kWidth<T>;
 template <class T>

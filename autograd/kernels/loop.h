@@ -18,8 +18,8 @@ namespace wengert::kernels {
 // Elements in one chunk of a parallel loop: several microseconds of work, and
 // inputs and outputs fit in the second-level cache.
 inline constexpr int64_t kGrain = 1 << 14;
-// Floating-point operations in one chunk of matrix products: about 20 us.
-inline constexpr int64_t kGrainFlops = int64_t{1} << 21;
+// Floating-point operations in one chunk of matrix products: about 10 us.
+inline constexpr int64_t kGrainFlops = int64_t{1} << 20;
 
 inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
