@@ -6,7 +6,9 @@ _TESTLIB_SRCS = ["**/*_testlib.cc"]
 
 _TESTLIB_HDRS = ["**/*_testlib.h"]
 
-_TEST_FILES = ["**/*_test.cc"] + _TESTLIB_SRCS + _TESTLIB_HDRS
+_FUZZ_FILES = ["**/*_fuzz.cc"]
+
+_TEST_FILES = ["**/*_test.cc"] + _TESTLIB_SRCS + _TESTLIB_HDRS + _FUZZ_FILES
 
 def library(name, exclude = [], visibility = ["//visibility:public"], **kwargs):
     """Makes a cc_library of the folder's files, less tests and `exclude`."""
@@ -54,4 +56,16 @@ def tests(deps, data = []):
                 ":testlib",
                 "@googletest//:gtest_main",
             ],
+        )
+
+def fuzzers(deps):
+    """Makes a libFuzzer program of every *_fuzz.cc, for --config=fuzz alone."""
+    for src in native.glob(_FUZZ_FILES):
+        native.cc_binary(
+            name = src[:-len(".cc")],
+            testonly = True,
+            srcs = [src],
+            linkopts = ["-fsanitize=fuzzer"],
+            tags = ["manual"],
+            deps = deps,
         )
