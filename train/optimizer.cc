@@ -118,6 +118,14 @@ void Optimizer::Step() {
 }
 
 OptimizerState Optimizer::State() {
+  OptimizerState state = SharedState();
+  for (auto& [parameter, entry] : state.parameters) {
+    for (auto& [name, x] : entry.tensors) x = x.Clone();
+  }
+  return state;
+}
+
+OptimizerState Optimizer::SharedState() {
   CheckUsable("State");
   Grow();
   OptimizerState state{kind_, options(), {}};
@@ -125,7 +133,7 @@ OptimizerState Optimizer::State() {
   for (size_t i = 0; i < entries_.size(); ++i) {
     OptimizerState::Entry saved{entries_[i].step, entries_[i].decay, {}};
     for (size_t k = 0; k < tensor_names_.size(); ++k) {
-      saved.tensors[tensor_names_[k]] = entries_[i].tensors[k].Clone();
+      saved.tensors[tensor_names_[k]] = entries_[i].tensors[k];
     }
     state.parameters[store_.parameters[i]->name] = std::move(saved);
   }
@@ -208,8 +216,9 @@ void Optimizer::Load(const OptimizerState& state) {
     entries_[i].decay = matched[i]->decay;
     for (size_t k = 0; k < tensor_names_.size(); ++k) {
       const Tensor& from = matched[i]->tensors.at(tensor_names_[k]);
-      std::memcpy(entries_[i].tensors[k].impl()->data, from.impl()->data,
-                  from.size() * ByteSize(from.dtype()));
+      void* const to = entries_[i].tensors[k].impl()->data;
+      if (to == from.impl()->data) continue;  // of SharedState
+      std::memcpy(to, from.impl()->data, from.size() * ByteSize(from.dtype()));
     }
   }
 }

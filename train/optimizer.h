@@ -61,6 +61,9 @@ class Optimizer {
 
   // A copy of the state of every parameter of the store.
   OptimizerState State();
+  // The same, but the tensors are the optimizer's own memory: for who copies
+  // them at once, or fills them and then passes them to Load.
+  OptimizerState SharedState();
   // Takes over state and options, by name (for a tied parameter any of its
   // names), in whatever order the store lists them. Throws Error, which lists
   // every difference, unless the state is one of this kind of optimizer for

@@ -79,6 +79,24 @@ TEST(OptimizerState, AStateIsACopyAndATiedNameFindsIt) {
               ThrowsMessage<Error>(HasSubstr("tied")));
 }
 
+TEST(OptimizerState, SharesItsMemory) {
+  ParameterStore store;
+  const Tensor a = store.root().Ones("a", {2});
+  Adam optimizer(store);
+  OptimizerState shared = optimizer.SharedState();
+  AddGradient(a, {1, 1});
+  optimizer.Step();
+  Tensor& m = shared.parameters.at("a").tensors.at("m");
+  EXPECT_EQ(m.ToVector(),
+            optimizer.State().parameters.at("a").tensors.at("m").ToVector());
+  m.mutable_data<float>()[1] = 7;
+  shared.parameters.at("a").step = 5;
+  optimizer.Load(shared);
+  const OptimizerState state = optimizer.State();
+  EXPECT_EQ(state.parameters.at("a").tensors.at("m").ToVector()[1], 7);
+  EXPECT_EQ(state.parameters.at("a").step, 5);
+}
+
 TEST(OptimizerState, LoadListsEveryFaultAndChangesNothing) {
   ParameterStore store;
   const Tensor a = store.root().Ones("a", {2}), b = store.root().Ones("b", {3});
