@@ -112,7 +112,8 @@ struct NamedTensor {
 // given, those with larger elements first, so that each is aligned. Floats are
 // stored as `float_type`, rounded to the nearest even where they must be, or
 // else as they are. Needs no memory for a copy. Errors: the same name twice,
-// text that is not UTF-8, and what FileWriter reports.
+// text that is not UTF-8, a header that no reader accepts, and what FileWriter
+// reports.
 absl::Status WriteSafetensors(const std::string& path,
                               absl::Span<const NamedTensor> tensors,
                               const SafetensorsFile::Metadata& metadata = {},

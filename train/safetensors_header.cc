@@ -237,6 +237,11 @@ absl::StatusOr<std::string> PrintHeader(const SafetensorsHeader& header) {
   }
   std::string json = absl::StrCat("{", absl::StrJoin(parts, ","), "}");
   json.resize((json.size() + 7) / 8 * 8, ' ');
+  if (json.size() > kMaxHeaderSize) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header has ", json.size(), " bytes; wanted at most ",
+                     kMaxHeaderSize));
+  }
   return json;
 }
 

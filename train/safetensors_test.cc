@@ -211,6 +211,10 @@ TEST_F(SafetensorsTest, WhatCannotBeWritten) {
             start + "\"a\uFFFD\" is not UTF-8");
   EXPECT_EQ(WriteSafetensors(path, {}, {{"k", "\xFF"}}).message(),
             start + "\"\uFFFD\" is not UTF-8");
+  EXPECT_THAT(std::string(WriteSafetensors(path, {},
+                                           {{"k", std::string(100000000, 'x')}})
+                              .message()),
+              HasSubstr("wanted at most 100000000"));
   {
     const FullDisk full(1 << 12);
     EXPECT_EQ(
