@@ -211,10 +211,6 @@ TEST_F(SafetensorsTest, WhatCannotBeWritten) {
             start + "\"a\uFFFD\" is not UTF-8");
   EXPECT_EQ(WriteSafetensors(path, {}, {{"k", "\xFF"}}).message(),
             start + "\"\uFFFD\" is not UTF-8");
-  EXPECT_THAT(std::string(WriteSafetensors(path, {},
-                                           {{"k", std::string(100000000, 'x')}})
-                              .message()),
-              HasSubstr("wanted at most 100000000"));
   {
     const FullDisk full(1 << 12);
     EXPECT_EQ(
@@ -373,9 +369,13 @@ TEST_F(SafetensorsTest, EveryTruncationIsAnError) {
                   .ok());
   const std::string whole = Contents(path);
   for (size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_NE(Fault(whole.substr(0, size)), "no fault") << size;
+    EXPECT_FALSE(
+        SafetensorsFile::Parse(
+            {reinterpret_cast<const uint8_t*>(whole.data()), size}, path)
+            .ok())
+        << size;
   }
-  EXPECT_EQ(Fault(whole), "no fault");
+  EXPECT_TRUE(SafetensorsFile::Open(path).ok());
 }
 
 // Bytes in memory that are aligned to nothing.
