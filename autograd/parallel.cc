@@ -39,6 +39,27 @@ struct InParallelForScope {
   const bool before;
 };
 
+std::atomic<LoopObserver*> loop_observer{nullptr};
+
+// Tells the observer, if there is one, of a loop from its start to its end.
+class Observed {
+ public:
+  explicit Observed(int64_t n_chunks)
+      : observer_(in_parallel_for
+                      ? nullptr
+                      : loop_observer.load(std::memory_order_relaxed)) {
+    if (observer_ != nullptr) observer_->Enter(n_chunks);
+  }
+  ~Observed() {
+    if (observer_ != nullptr) observer_->Leave();
+  }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+
+ private:
+  LoopObserver* observer_;
+};
+
 // Waits a moment; called with turn = 0, 1, ... Gives the core away after a few
 // microseconds, as there may be more threads than cores.
 void Pause(int turn) {
@@ -278,11 +299,14 @@ class Pool {
 
 }  // namespace
 
+void SetLoopObserver(LoopObserver* observer) { loop_observer = observer; }
+
 void ParallelFor(int64_t n, int64_t grain, ChunkFunction fn) {
   if (grain < 1) {
     throw Error(absl::StrCat("ParallelFor: want grain >= 1, got ", grain));
   }
   if (n <= 0) return;
+  const Observed observed((n - 1) / grain + 1);
   if (n <= grain || in_parallel_for || Pool::Get().num_threads() == 1) {
     RunHere(n, grain, fn);
   } else {

@@ -49,6 +49,17 @@ struct ParallelStats {
 };
 ParallelStats GetParallelStats();
 
+// For measuring: told of every loop that is not inside another, on the thread
+// that calls it.
+class LoopObserver {
+ public:
+  virtual ~LoopObserver() = default;
+  virtual void Enter(int64_t n_chunks) = 0;
+  virtual void Leave() = 0;
+};
+// Null ends it. Not to be called while a loop runs; outlives every loop.
+void SetLoopObserver(LoopObserver* observer);
+
 }  // namespace wengert
 
 #endif  // WENGERT_AUTOGRAD_PARALLEL_H_

@@ -408,6 +408,24 @@ TEST_F(ParallelProcessDeathTest, ExitInsideALoopDoesNotHang) {
       testing::ExitedWithCode(5), "");
 }
 
+TEST(ParallelTest, AnObserverSeesTheOuterLoops) {
+  struct Seen : LoopObserver {
+    void Enter(int64_t n_chunks) override { events.push_back(n_chunks); }
+    void Leave() override { events.push_back(-1); }
+    std::vector<int64_t> events;
+  } seen;
+  SetLoopObserver(&seen);
+  ParallelFor(10, 3, [](int64_t, int64_t) {
+    ParallelFor(5, 1, [](int64_t, int64_t) {});
+  });
+  EXPECT_THROW(ParallelFor(1, 1, [](int64_t, int64_t) { throw Error("x"); }),
+               Error);
+  ParallelFor(0, 1, [](int64_t, int64_t) {});
+  SetLoopObserver(nullptr);
+  ParallelFor(10, 3, [](int64_t, int64_t) {});
+  EXPECT_EQ(seen.events, (std::vector<int64_t>{4, -1, 1, -1}));
+}
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define WENGERT_SANITIZER

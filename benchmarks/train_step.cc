@@ -22,7 +22,8 @@ ABSL_FLAG(bool, forward, false, "The loss alone: no tape, no training.");
 ABSL_FLAG(bool, checkpointing, false,
           "Keep each layer's input only and run it again in backward.");
 ABSL_FLAG(bool, first_step, false,
-          "Take one step, print its loss alone and end: for timing a start.");
+          "Take --steps steps, or one, print the first loss alone and end: for "
+          "timing a start and counting instructions.");
 
 namespace wengert::benchmarks {
 namespace {
@@ -44,6 +45,7 @@ int Run() {
   const double start = Now();
   const double first_loss = step().item();
   if (absl::GetFlag(FLAGS_first_step)) {
+    for (int64_t i = 1; i < absl::GetFlag(FLAGS_steps); ++i) step();
     std::cout << absl::StrFormat(
         "{\"system\": \"wengert\", \"loss_0\": %.6f}\n", first_loss);
     return 0;

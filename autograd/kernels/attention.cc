@@ -168,7 +168,8 @@ void Attention(const AttentionArgs<T>& x, const T* q, const T* k, const T* v,
   const int64_t queries = Queries(x.tq), blocks = CeilDiv(x.tq, queries);
   const int64_t flops = 2 * std::min(x.tq, queries) * x.tk * (x.d + x.dv + 16);
   ParallelFor(
-      x.batch * x.heads * blocks, FlopGrainOf(flops),
+      x.batch * x.heads * blocks,
+      FlopGrainOf(x.batch * x.heads * blocks, flops),
       [&](int64_t begin, int64_t end) {
         const Scratch<T> scores(std::min(x.tq, queries) * kKeys), factor(kKeys);
         for (int64_t task = begin; task < end; ++task) {
@@ -194,7 +195,7 @@ void AttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
   const int64_t flops = 2 * group * x.tq * x.tk * (3 * x.d + 2 * x.dv + 32);
   // A task owns a key head: its dk and dv, and dq of the heads that read it.
   ParallelFor(
-      x.batch * x.kv_heads, FlopGrainOf(flops),
+      x.batch * x.kv_heads, FlopGrainOf(x.batch * x.kv_heads, flops),
       [&](int64_t begin, int64_t end) {
         const int64_t rows = std::min(x.tq, queries);
         const Scratch<T> p(rows * kKeys), dp(rows * kKeys), factor(kKeys);

@@ -240,7 +240,7 @@ void ForEachGroup(const AttentionArgs<T>& x, int64_t products, const Fn& fn) {
   const int64_t heads = x.kv_heads > 0 ? x.heads / x.kv_heads : 0;
   const int64_t flops =
       2 * kLanes<T> * heads * x.tq * x.tk * (products * (x.d + x.dv) + 16);
-  ParallelFor(n, FlopGrainOf(flops), [&](int64_t begin, int64_t end) {
+  ParallelFor(n, FlopGrainOf(n, flops), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       fn(LaneGroup<T>(x, i * kLanes<T>), heads);
     }

@@ -12,7 +12,8 @@
 namespace wengert::kernels {
 
 // The sum of term(i) for i < n, best for n up to about 2^15. Lane i % 32 adds
-// term i; after 32 terms each, the lanes go to the totals. Short sums have four lanes.
+// term i; after 32 terms each, the lanes go to the totals. Short sums have four
+// lanes.
 template <class T, class Term>
 T BlockedSum(int64_t n, Term term) {
   constexpr int kLanes = 32;

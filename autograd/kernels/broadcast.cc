@@ -74,18 +74,20 @@ template <class T, class Y, class F>
 void Broadcast(Dims out, const T* a, Dims a_dims, const T* b, Dims b_dims, Y* y,
                F f) {
   const auto loop = BroadcastLoop<2>(out, {a_dims, b_dims});
-  ParallelFor(loop.size(), kGrain, [&](int64_t begin, int64_t end) {
-    loop.ForEachBlock(
-        begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
-          WithOperand(a + offsets[0], loop.stride(0), loop.row_stride(0),
-                      [&](auto a_rows) {
-                        WithOperand(b + offsets[1], loop.stride(1),
-                                    loop.row_stride(1), [&](auto b_rows) {
-                                      Block(rows, n, y + at, f, a_rows, b_rows);
-                                    });
-                      });
-        });
-  });
+  ParallelFor(
+      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
+        loop.ForEachBlock(
+            begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
+              WithOperand(a + offsets[0], loop.stride(0), loop.row_stride(0),
+                          [&](auto a_rows) {
+                            WithOperand(b + offsets[1], loop.stride(1),
+                                        loop.row_stride(1), [&](auto b_rows) {
+                                          Block(rows, n, y + at, f, a_rows,
+                                                b_rows);
+                                        });
+                          });
+            });
+      });
 }
 
 }  // namespace
@@ -137,38 +139,41 @@ void Where(Dims out, const bool* c, Dims c_dims, const T* a, Dims a_dims,
   const auto select = [](uint8_t u, T v, T w) { return Select(u != 0, v, w); };
   // Read as bytes, conditions make vectors.
   const uint8_t* c_bytes = reinterpret_cast<const uint8_t*>(c);
-  ParallelFor(loop.size(), kGrain, [&](int64_t begin, int64_t end) {
-    loop.ForEachBlock(
-        begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
-          WithOperand(c_bytes + offsets[0], loop.stride(0), loop.row_stride(0),
-                      [&](auto c_rows) {
-                        WithOperand(a + offsets[1], loop.stride(1),
-                                    loop.row_stride(1), [&](auto a_rows) {
-                                      WithOperand(
-                                          b + offsets[2], loop.stride(2),
-                                          loop.row_stride(2), [&](auto b_rows) {
-                                            Block(rows, n, y + at, select,
-                                                  c_rows, a_rows, b_rows);
-                                          });
-                                    });
-                      });
-        });
-  });
+  ParallelFor(
+      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
+        loop.ForEachBlock(
+            begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
+              WithOperand(c_bytes + offsets[0], loop.stride(0),
+                          loop.row_stride(0), [&](auto c_rows) {
+                            WithOperand(a + offsets[1], loop.stride(1),
+                                        loop.row_stride(1), [&](auto a_rows) {
+                                          WithOperand(
+                                              b + offsets[2], loop.stride(2),
+                                              loop.row_stride(2),
+                                              [&](auto b_rows) {
+                                                Block(rows, n, y + at, select,
+                                                      c_rows, a_rows, b_rows);
+                                              });
+                                        });
+                          });
+            });
+      });
 }
 
 template <class T>
 void BroadcastTo(Dims out, const T* x, Dims x_dims, T* y) {
   const auto loop = BroadcastLoop<1>(out, {x_dims});
-  ParallelFor(loop.size(), kGrain, [&](int64_t begin, int64_t end) {
-    loop.ForEachBlock(
-        begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
-          WithOperand(x + offsets[0], loop.stride(0), loop.row_stride(0),
-                      [&](auto x_rows) {
-                        Block(
-                            rows, n, y + at, [](T v) { return v; }, x_rows);
-                      });
-        });
-  });
+  ParallelFor(
+      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
+        loop.ForEachBlock(
+            begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
+              WithOperand(x + offsets[0], loop.stride(0), loop.row_stride(0),
+                          [&](auto x_rows) {
+                            Block(
+                                rows, n, y + at, [](T v) { return v; }, x_rows);
+                          });
+            });
+      });
 }
 
 template void Apply(Binary, Dims, const float*, Dims, const float*, Dims,

@@ -32,16 +32,18 @@ void CopyRow(int64_t n, const T* x, int64_t x_stride, T* y, int64_t y_stride) {
 // y = x in the loop's order, which y need not be stored in.
 template <class T>
 void CopyLoop(const StridedLoop<2>& loop, const T* x, T* y) {
-  ParallelFor(loop.size(), kGrain, [&](int64_t begin, int64_t end) {
-    loop.ForEachBlock(
-        begin, end, [&](int64_t, int64_t rows, int64_t n, auto offsets) {
-          for (int64_t r = 0; r < rows; ++r) {
-            CopyRow(n, x + offsets[kX] + r * loop.row_stride(kX),
-                    loop.stride(kX), y + offsets[kY] + r * loop.row_stride(kY),
-                    loop.stride(kY));
-          }
-        });
-  });
+  ParallelFor(
+      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
+        loop.ForEachBlock(
+            begin, end, [&](int64_t, int64_t rows, int64_t n, auto offsets) {
+              for (int64_t r = 0; r < rows; ++r) {
+                CopyRow(n, x + offsets[kX] + r * loop.row_stride(kX),
+                        loop.stride(kX),
+                        y + offsets[kY] + r * loop.row_stride(kY),
+                        loop.stride(kY));
+              }
+            });
+      });
 }
 
 constexpr int64_t kTile = 32;
@@ -93,19 +95,18 @@ void Permute(Dims dims, absl::Span<const int> perm, const T* x, T* y) {
   const int64_t i_tiles = CeilDiv(dims[i], kTile);
   const int64_t j_tiles = CeilDiv(dims[j], kTile);
   const int64_t work = std::min(dims[i], kTile) * std::min(dims[j], kTile);
-  ParallelFor(loop.size() * i_tiles * j_tiles, GrainOf(work),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t task = begin; task < end; ++task) {
-                  const auto offsets = loop.At(task / (i_tiles * j_tiles));
-                  const int64_t i0 = task % i_tiles * kTile;
-                  const int64_t j0 = task / i_tiles % j_tiles * kTile;
-                  TransposeTile(
-                      std::min(kTile, dims[i] - i0),
-                      std::min(kTile, dims[j] - j0),
-                      x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
-                      y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
-                }
-              });
+  const int64_t tiles = loop.size() * i_tiles * j_tiles;
+  ParallelFor(tiles, GrainOf(tiles, work), [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const auto offsets = loop.At(task / (i_tiles * j_tiles));
+      const int64_t i0 = task % i_tiles * kTile;
+      const int64_t j0 = task / i_tiles % j_tiles * kTile;
+      TransposeTile(std::min(kTile, dims[i] - i0),
+                    std::min(kTile, dims[j] - j0),
+                    x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
+                    y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
+    }
+  });
 }
 
 template <class T>
@@ -120,7 +121,7 @@ void CopyBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
 template <class T, class I>
 void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
                 T* y) {
-  ParallelFor(n_ids, GrainOf(width), [=](int64_t begin, int64_t end) {
+  ParallelFor(n_ids, GrainOf(n_ids, width), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       std::copy_n(table + ids[i] * width, width, y + i * width);
     }
@@ -155,7 +156,7 @@ void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
   const int64_t tiles = CeilDiv(width, kSumColumns);
   const int64_t tasks = n_present * tiles;
   const int64_t work = n_ids * width / std::max<int64_t>(1, tasks) + 1;
-  ParallelFor(tasks, GrainOf(work), [=](int64_t begin, int64_t end) {
+  ParallelFor(tasks, GrainOf(tasks, work), [=](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = present[task / tiles];
       const int64_t column = task % tiles * kSumColumns;

@@ -28,7 +28,7 @@ T LogSum(int64_t c, const T* x, T max) {
 template <class T>
 void CrossEntropy(int64_t n, int64_t c, const T* logits, const int64_t* targets,
                   int64_t ignore_index, T smoothing, T* loss, T* log_sum) {
-  ParallelFor(n, GrainOf(c), [=](int64_t begin, int64_t end) {
+  ParallelFor(n, GrainOf(n, c), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       loss[i] = log_sum[i] = 0;
       if (targets[i] == ignore_index) continue;
@@ -53,7 +53,7 @@ void CrossEntropyGrad(int64_t n, int64_t c, const T* logits,
                       const int64_t* targets, int64_t ignore_index, T smoothing,
                       const T* log_sum, T scale, const T* dloss,
                       bool accumulate, T* dlogits) {
-  ParallelFor(n, GrainOf(c), [=](int64_t begin, int64_t end) {
+  ParallelFor(n, GrainOf(n, c), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* x = logits + i * c;
       T* dx = dlogits + i * c;

@@ -61,7 +61,7 @@ void Dropout(int64_t n, double p, uint64_t seed, uint64_t offset, const T* x,
              bool accumulate, T* y) {
   const Keep keep(p);
   const T scale = static_cast<T>(Scale(p));
-  ParallelFor(n, kGrain, [=](int64_t begin, int64_t end) {
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
     ForEachDraw(seed, offset, begin, end,
                 [=](int64_t at, int64_t count, const uint32_t* words) {
                   WENGERT_INDEPENDENT

@@ -16,7 +16,7 @@ namespace {
 // body(i) for every i < n, in any order; it is inlined into one vector loop.
 template <class Body>
 void ForEach(int64_t n, Body body) {
-  ParallelFor(n, kGrain, [body](int64_t begin, int64_t end) {
+  ParallelFor(n, GrainOf(n, 1), [body](int64_t begin, int64_t end) {
     WENGERT_INDEPENDENT
     for (int64_t i = begin; i < end; ++i) body(i);
   });
@@ -220,7 +220,7 @@ void Convert(int64_t n, const From* x, To* y) {
 template <class T>
 bool AllFinite(int64_t n, const T* x) {
   std::atomic<bool> all = true;
-  ParallelFor(n, kGrain, [x, &all](int64_t begin, int64_t end) {
+  ParallelFor(n, GrainOf(n, 1), [x, &all](int64_t begin, int64_t end) {
     int bad = 0;
     for (int64_t i = begin; i < end; ++i) {
       bad |= !(std::fabs(x[i]) <= std::numeric_limits<T>::max());

@@ -143,7 +143,9 @@ struct Block {
 // run(n, grain, fn) calls fn(begin, end) for the chunks of a loop.
 template <class T, class Run>
 void MultiplyBlock(const Run& run, const Block<T>& block) {
-  run(block.pack_tasks(), int64_t{1}, [&](int64_t begin, int64_t end) {
+  const int64_t packing = block.pack_tasks();
+  const int64_t segment = std::min(kSegment, block.depth) * kTileColumns<T>;
+  run(packing, GrainOf(packing, segment), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) block.PackTask(task);
   });
   const int64_t slivers = block.slivers(), tiles = block.tiles();
@@ -154,13 +156,14 @@ void MultiplyBlock(const Run& run, const Block<T>& block) {
   const int64_t group = CeilDiv(slivers, CeilDiv(16, tiles));
   const int64_t groups = CeilDiv(slivers, group);
   const int64_t flops = 2 * kTileRows * group * kTileColumns<T> * block.depth;
-  run(tiles * groups, FlopGrainOf(flops), [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t first = task % groups * group;
-      block.MultiplyTiles(task / groups, first,
-                          std::min(slivers, first + group));
-    }
-  });
+  run(tiles * groups, FlopGrainOf(tiles * groups, flops),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t first = task % groups * group;
+          block.MultiplyTiles(task / groups, first,
+                              std::min(slivers, first + group));
+        }
+      });
 }
 
 template <class T, class Run>
@@ -240,7 +243,7 @@ void BatchedGemm(int64_t batch, bool ta, bool tb, int64_t m, int64_t n,
     }
     return;
   }
-  ParallelFor(batch, FlopGrainOf(2 * m * n * k),
+  ParallelFor(batch, FlopGrainOf(batch, 2 * m * n * k),
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) product(i, Gemm<T>);
               });

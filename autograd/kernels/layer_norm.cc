@@ -150,7 +150,7 @@ template <class T>
 void LayerNorm(int64_t rows, int64_t width, T eps, const T* x, const T* gain,
                const T* bias, T* y, T* mean, T* rstd) {
   const auto run = [&](auto has_gain, auto has_bias) {
-    ParallelFor(rows, GrainOf(width), [=](int64_t begin, int64_t end) {
+    ParallelFor(rows, GrainOf(rows, width), [=](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         if ((r - begin) % kLanes<T> == 0) {
           const int n = static_cast<int>(std::min<int64_t>(kLanes<T>, end - r));
@@ -190,18 +190,20 @@ void LayerNormGrad(int64_t rows, int64_t width, const T* x, const T* gain,
   const auto part = [&](const T* whole, const Scratch<T>& parts, int64_t i) {
     return whole != nullptr ? parts.data() + i * width : nullptr;
   };
-  ParallelFor(chunks, GrainOf(chunk * width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      WithConstant(gain != nullptr, [&](auto has_gain) {
-        RowsGrad<has_gain>(i * chunk, std::min(rows, (i + 1) * chunk), width, x,
-                           gain, mean, rstd, dy, accumulate_dx, dx,
-                           part(dgain, dgains, i), part(dbias, dbiases, i));
+  ParallelFor(
+      chunks, GrainOf(chunks, chunk * width), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          WithConstant(gain != nullptr, [&](auto has_gain) {
+            RowsGrad<has_gain>(i * chunk, std::min(rows, (i + 1) * chunk),
+                               width, x, gain, mean, rstd, dy, accumulate_dx,
+                               dx, part(dgain, dgains, i),
+                               part(dbias, dbiases, i));
+          });
+        }
       });
-    }
-  });
   const auto add_parts = [&](const Scratch<T>& parts, bool accumulate, T* sum) {
     if (sum == nullptr) return;
-    ParallelFor(width, GrainOf(chunks), [&](int64_t begin, int64_t end) {
+    ParallelFor(width, GrainOf(width, chunks), [&](int64_t begin, int64_t end) {
       if (!accumulate) std::fill(sum + begin, sum + end, T(0));
       for (int64_t i = 0; i < chunks; ++i) {
         const T* from = parts.data() + i * width;

@@ -23,12 +23,23 @@ inline constexpr int64_t kGrainFlops = int64_t{1} << 20;
 
 inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// How many things of `elements`, or of `flops`, each make a chunk.
-inline int64_t GrainOf(int64_t elements) {
-  return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements));
+// The grain of a loop over n things of `cost` each, when `worth` is what makes
+// a chunk: a loop worth less stays whole, one worth more has work for 16 cores,
+// unless it has fewer things. (A few things worth little stay together.)
+inline int64_t ChunkOf(int64_t n, int64_t cost, int64_t worth) {
+  cost = std::max<int64_t>(1, cost);
+  const int64_t whole = n < 16 ? 4 * worth : worth;
+  if (n <= whole / cost) return std::max<int64_t>(1, n);
+  const int64_t share = std::max<int64_t>(1, n / 16);
+  // Single elements in whole vectors.
+  const int64_t rounded = cost == 1 && share > 64 ? share / 64 * 64 : share;
+  return std::clamp<int64_t>(worth / cost, 1, rounded);
 }
-inline int64_t FlopGrainOf(int64_t flops) {
-  return CeilDiv(kGrainFlops, std::max<int64_t>(1, flops));
+inline int64_t GrainOf(int64_t n, int64_t elements) {
+  return ChunkOf(n, elements, kGrain);
+}
+inline int64_t FlopGrainOf(int64_t n, int64_t flops) {
+  return ChunkOf(n, flops, kGrainFlops);
 }
 
 // y (=|+=) value(i) for i < n.

@@ -46,7 +46,7 @@ void AdamStep(int64_t n, const AdamFactors& factors, const T* g, T* w, T* m,
   const T eps = factors.eps;
   const T l2 = factors.l2;
   const T keep = factors.keep;
-  ParallelFor(n, kGrain, [=](int64_t begin, int64_t end) {
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
     WENGERT_INDEPENDENT
     for (int64_t i = begin; i < end; ++i) {
       const T d = Select(l2 != 0, Fma(l2, w[i], g[i]), g[i]);
@@ -64,7 +64,7 @@ void SgdStep(int64_t n, const SgdFactors& factors, const T* g, T* w, T* b) {
   const T momentum = factors.momentum;
   const bool nesterov = factors.nesterov;
   const T l2 = factors.l2;
-  ParallelFor(n, kGrain, [=](int64_t begin, int64_t end) {
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
     WENGERT_INDEPENDENT
     for (int64_t i = begin; i < end; ++i) {
       const T d = Select(l2 != 0, Fma(l2, w[i], g[i]), g[i]);
@@ -77,7 +77,7 @@ void SgdStep(int64_t n, const SgdFactors& factors, const T* g, T* w, T* b) {
 
 template <class T>
 void Scale(int64_t n, double factor, T* x) {
-  ParallelFor(n, kGrain, [=](int64_t begin, int64_t end) {
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       x[i] = static_cast<T>(factor * static_cast<double>(x[i]));
     }

@@ -164,8 +164,8 @@ void ReduceChunks(int64_t outer, int64_t n, int64_t inner, int64_t chunk,
   const int64_t tiles = CeilDiv(inner, kSumColumns);
   const int64_t work =
       std::max<int64_t>(1, std::min(n, chunk)) * std::min(inner, kSumColumns);
-  const int64_t grain = GrainOf(work);
-  ParallelFor(outer * chunks * tiles, grain, [=](int64_t begin, int64_t end) {
+  const int64_t tasks = outer * chunks * tiles, grain = GrainOf(tasks, work);
+  ParallelFor(tasks, grain, [=](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task / tiles;  // of y, inner elements wide
       const int64_t column = task % tiles * kSumColumns;

@@ -14,7 +14,7 @@ namespace {
 // fn(offset of the row) for every row.
 template <class Fn>
 void ForEachRow(int64_t rows, int64_t width, const Fn& fn) {
-  ParallelFor(rows, GrainOf(width), [&](int64_t begin, int64_t end) {
+  ParallelFor(rows, GrainOf(rows, width), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) fn(r * width);
   });
 }
