@@ -1,11 +1,11 @@
 #include "benchmarks/measure.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -63,9 +63,13 @@ double FmaPeak(int threads) {
 }
 
 double PeakRssMb() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+  // Not getrusage, which counts what the parent held before exec.
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double kilobytes;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes / 1024;
+  }
+  return 0;
 }
 
 }  // namespace wengert::benchmarks

@@ -197,25 +197,28 @@ Tensor Workload::Step() {
 std::unique_ptr<Workload> MakeWorkload(const std::string& name,
                                        const WorkloadOptions& options) {
   if (name == "toy") return std::make_unique<Toy>(options);
+  GptSizes sizes;
   if (name == "small") {
-    return std::make_unique<Gpt>(GptSizes{.layers = 4,
-                                          .width = 128,
-                                          .heads = 4,
-                                          .length = 64,
-                                          .batch = 12,
-                                          .vocabulary = 65},
-                                 options);
+    sizes = {.layers = 4,
+             .width = 128,
+             .heads = 4,
+             .length = 64,
+             .batch = 12,
+             .vocabulary = 65};
+  } else if (name == "medium") {
+    sizes = {.layers = 6,
+             .width = 384,
+             .heads = 6,
+             .length = 256,
+             .batch = 4,
+             .vocabulary = 65};
+  } else {
+    return nullptr;
   }
-  if (name == "medium") {
-    return std::make_unique<Gpt>(GptSizes{.layers = 6,
-                                          .width = 384,
-                                          .heads = 6,
-                                          .length = 256,
-                                          .batch = 4,
-                                          .vocabulary = 65},
-                                 options);
-  }
-  return nullptr;
+  sizes.layers = options.layers.value_or(sizes.layers);
+  sizes.batch = options.batch.value_or(sizes.batch);
+  sizes.length = options.length.value_or(sizes.length);
+  return std::make_unique<Gpt>(sizes, options);
 }
 
 }  // namespace wengert::benchmarks

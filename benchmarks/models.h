@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "nn/parameter_store.h"
@@ -35,6 +36,8 @@ class Workload {
 
 struct WorkloadOptions {
   bool checkpointing = false;  // backward runs every layer a second time
+  // Of a GPT, in place of its own.
+  std::optional<int64_t> layers = {}, batch = {}, length = {};
 };
 
 // "toy", "small" or "medium"; null for another name.

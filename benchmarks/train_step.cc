@@ -4,6 +4,7 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ ABSL_FLAG(int64_t, steps, 0, "Steps to time; 0 means about two seconds.");
 ABSL_FLAG(bool, forward, false, "The loss alone: no tape, no training.");
 ABSL_FLAG(bool, checkpointing, false,
           "Keep each layer's input only and run it again in backward.");
+ABSL_FLAG(std::optional<int64_t>, layers, std::nullopt, "Of a GPT.");
+ABSL_FLAG(std::optional<int64_t>, batch, std::nullopt, "Of a GPT.");
+ABSL_FLAG(std::optional<int64_t>, length, std::nullopt, "Of a GPT.");
 ABSL_FLAG(bool, first_step, false,
           "Take --steps steps, or one, print the first loss alone and end: for "
           "timing a start and counting instructions.");
@@ -34,8 +38,20 @@ int Run() {
   SetNumThreads(threads);
   const bool checkpointing = absl::GetFlag(FLAGS_checkpointing);
   const bool forward = absl::GetFlag(FLAGS_forward);
+  for (const auto& size :
+       {absl::GetFlag(FLAGS_layers), absl::GetFlag(FLAGS_batch),
+        absl::GetFlag(FLAGS_length)}) {
+    if (size.value_or(1) < 1) {
+      std::cerr << "--layers, --batch, --length: wanted 1 or more, got "
+                << *size << "\n";
+      return 2;
+    }
+  }
   const std::unique_ptr<Workload> work =
-      MakeWorkload(name, {.checkpointing = checkpointing});
+      MakeWorkload(name, {.checkpointing = checkpointing,
+                          .layers = absl::GetFlag(FLAGS_layers),
+                          .batch = absl::GetFlag(FLAGS_batch),
+                          .length = absl::GetFlag(FLAGS_length)});
   if (!work) {
     std::cerr << "--model=" << name << ": wanted toy, small or medium\n";
     return 2;
