@@ -110,6 +110,17 @@ TEST_F(CheckpointKeeperTest, WithoutAMetricTheLastAreKept) {
               ThrowsMessage<Error>(HasSubstr("keep_last is 0")));
 }
 
+TEST_F(CheckpointKeeperTest, NeverRemovesWhatItHasJustWritten) {
+  CheckpointKeeper keeper(folder_, {.keep_last = 1});
+  EXPECT_TRUE(Save(keeper, 8).ok());
+  EXPECT_TRUE(Save(keeper, 2).ok());  // resumed from further back
+  EXPECT_TRUE(keeper.Finish().ok());
+  EXPECT_THAT(Names(), ElementsAre(Name(2), Name(8)));
+  EXPECT_TRUE(Save(keeper, 9).ok());
+  EXPECT_TRUE(keeper.Finish().ok());
+  EXPECT_THAT(Names(), ElementsAre(Name(9)));
+}
+
 TEST_F(CheckpointKeeperTest, WritesWhatWasThenWhileTheRunGoesOn) {
   // The name of the first leads to a pipe, on which its writing waits.
   const std::string pipe = Path(Name(1));
