@@ -206,6 +206,11 @@ class GradientSink {
     const int32_t slot = record_.inputs[i];
     return slot >= 0 && tape_.slots_[slot].reach;
   }
+  // Whether the rule may write over what it saved: nobody else holds it, and
+  // this is its last use.
+  bool MayOverwrite(const Tensor& saved) const {
+    return !retain_ && saved.unique();
+  }
   // Adds a contribution to input i; one of a shape to which the input was
   // broadcast is summed over the repeated dimensions first.
   void Add(int i, Tensor contribution);
@@ -220,14 +225,16 @@ class GradientSink {
 
  private:
   friend class Tape;
-  GradientSink(Tape& tape, const internal::Record& r, const Tensor& dy)
-      : tape_(tape), record_(r), dy_(dy) {}
+  GradientSink(Tape& tape, const internal::Record& r, const Tensor& dy,
+               bool retain)
+      : tape_(tape), record_(r), dy_(dy), retain_(retain) {}
   void* IntoRaw(int i, DType dtype, bool& accumulate);
   void Flush();
 
   Tape& tape_;
   const internal::Record& record_;
   const Tensor& dy_;
+  const bool retain_;
   absl::InlinedVector<int32_t, 4> written_;  // slots handed out by Into
   absl::InlinedVector<std::pair<int32_t, Tensor>, 2> later_;
 };

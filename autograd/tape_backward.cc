@@ -236,7 +236,7 @@ void Tape::Sweep(size_t begin, size_t end, bool retain) {
       if (!r.type->rule || (pass_->create_graph && r.type->compose)) {
         SweepComposition(r, dy);
       } else {
-        GradientSink sink(*this, r, dy);
+        GradientSink sink(*this, r, dy, retain);
         r.type->rule(r.closure, sink, r.saved);
         sink.Flush();
       }

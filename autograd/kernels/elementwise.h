@@ -61,7 +61,7 @@ void Activate(Activation f, int64_t n, const T* x, T* y);
 
 // dx = dy f'(x), or dx += dy f'(x) when `accumulate`; dx may be dy, or (unless
 // it accumulates) x. Where ReLU is flat dx gets 0, whatever dy is. On the way
-// y = f(x), unless it is null; y is none of the others.
+// y = f(x), unless it is null; y may be x.
 template <class T>
 void ActivateGrad(Activation f, int64_t n, const T* x, const T* dy,
                   bool accumulate, T* dx, T* y = nullptr);

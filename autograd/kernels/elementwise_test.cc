@@ -348,6 +348,10 @@ TEST(ActivationTest, GradStoresOrAdds) {
     ExpectSameBits(over_dy, stored);
     Activate(c.f, kLong, x.data(), value.data());
     ExpectSameBits(y, value);
+    std::vector<float> over_x = x, dx(kLong, NAN);
+    grad(over_x.data(), dy.data(), false, dx.data(), over_x.data());
+    ExpectSameBits(dx, stored);
+    ExpectSameBits(over_x, value);
     for (int64_t i = 0; i < kLong; ++i) {
       ASSERT_EQ(stored[i], dy[i] * slope[i]);
       ASSERT_NEAR(added[i], 10 + stored[i], 1e-6);

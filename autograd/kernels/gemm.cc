@@ -22,6 +22,11 @@ using gemm::kTileRows;
 constexpr int64_t kBlockM = kTileRows * 144;
 constexpr int64_t kBlockN = 1024;
 constexpr int64_t kSegment = 192;
+constexpr int64_t kSmallPanels = 1 << 16;  // elements
+template <class T>
+constexpr int64_t kMaxPanels =
+    kGemmBlockK*(kBlockM / kTileRows * kPanelRows<T> +
+                 CeilDiv(kBlockN, kTileColumns<T>) * kTileColumns<T>);
 // Row tiles whose columns are packed together: what lies side by side in A is
 // read at once.
 constexpr int64_t kStrip = 4;
@@ -188,9 +193,11 @@ void Multiply(const Run& run, const Product<T>& x) {
       pack_a ? CeilDiv(std::min(x.m, block_m), kTileRows) : 0;
   const int64_t b_slivers =
       pack_b ? CeilDiv(std::min(x.n, kBlockN), kTileColumns<T>) : 1;
-  const Scratch<T> panels(
-      depth * (a_tiles * kPanelRows<T> + b_slivers * kTileColumns<T>));
-  T* const b_panels = panels.data() + depth * a_tiles * kPanelRows<T>;
+  const int64_t a_size = depth * a_tiles * kPanelRows<T>;
+  const int64_t size = a_size + depth * b_slivers * kTileColumns<T>;
+  // All large products share one block of the pool.
+  const Scratch<T> panels(size > kSmallPanels ? kMaxPanels<T> : size);
+  T* const b_panels = panels.data() + a_size;
   for (int64_t m0 = 0; m0 < x.m; m0 += block_m) {
     for (int64_t p0 = 0; p0 < x.k; p0 += kGemmBlockK) {
       for (int64_t n0 = 0; n0 < x.n; n0 += kBlockN) {

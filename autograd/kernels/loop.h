@@ -21,7 +21,7 @@ inline constexpr int64_t kGrain = 1 << 14;
 // Floating-point operations in one chunk of matrix products: about 10 us.
 inline constexpr int64_t kGrainFlops = int64_t{1} << 20;
 
-inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The grain of a loop over n things of `cost` each, when `worth` is what makes
 // a chunk: a loop worth less stays whole, one worth more has work for 16 cores,

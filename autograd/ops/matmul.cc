@@ -187,7 +187,9 @@ Tensor ActivatedLinear(Activation f, const Tensor& x, const Tensor& weight,
             Tensor da;  // dy W, where it may not go into dx
             if (dx.accumulate) da = Tensor::Empty(x.shape(), x.dtype());
             T* const to = dx.accumulate ? Out<T>(da) : dx.data;
-            if (g.Needs(1)) a = Tensor::Empty(x.shape(), x.dtype());
+            if (g.Needs(1)) {
+              a = g.MayOverwrite(x) ? x : Tensor::Empty(x.shape(), x.dtype());
+            }
             InputGrad(s, g.dy(), weight, false, to);
             kernels::ActivateGrad(f, x.size(), x.data<T>(), to, dx.accumulate,
                                   dx.data, g.Needs(1) ? Out<T>(a) : nullptr);

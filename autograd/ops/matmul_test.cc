@@ -205,6 +205,35 @@ TEST(ActivatedLinearTest, KeepsNoActivation) {
             activation);
 }
 
+// Backward writes f(x) over an x that only the tape holds, and over no other.
+TEST(ActivatedLinearTest, LeavesAnInputAloneThatOthersHold) {
+  const Tensor w = Spread({4, 8}, -1, 1, 1), x = Spread({5, 8}, -1, 1, 2);
+  const std::vector<double> before = x.ToVector();
+  std::vector<double> first;
+  for (const bool retain : {false, true}) {
+    for (const bool held : {false, true}) {
+      Tape tape;
+      tape.Watch(w);
+      tape.Watch(x);
+      Tensor h = Affine(x, 2, 0);
+      const std::vector<double> h_before = h.ToVector();
+      const Tensor y = Sum(ActivatedLinear(Activation::kGelu, h, w));
+      const Tensor keeper = held ? h : Tensor();
+      h = {};
+      const std::vector<Tensor> xs = {x, w};
+      for (int i = 0; i <= retain; ++i) {
+        const auto d = tape.Gradient(y, xs, {.retain = retain});
+        if (first.empty()) first = d[1].ToVector();
+        EXPECT_EQ(d[1].ToVector(), first);
+      }
+      if (held) {
+        EXPECT_EQ(keeper.ToVector(), h_before);
+      }
+    }
+  }
+  EXPECT_EQ(x.ToVector(), before);
+}
+
 TEST(ActivatedLinearTest, ErrorsNameIt) {
   EXPECT_THAT(ErrorOf([&] {
                 ActivatedLinear(Activation::kGelu, Tensor::Zeros({4, 3}),
