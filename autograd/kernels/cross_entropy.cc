@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/kernels/blocked_sum.h"
+#include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/softmax_row.h"
 #include "autograd/kernels/vecmath.h"
@@ -12,15 +13,72 @@
 namespace wengert::kernels {
 namespace {
 
-// log sum exp(x - max) without the 1 of the largest element, so that the loss
-// of a class that is nearly certain does not round to 0.
+// Rows up to this width are worked on side by side, one in each lane of a
+// vector.
+constexpr int64_t kNarrow = 128;
 template <class T>
-T LogSum(int64_t c, const T* x, T max) {
-  const T others = BlockedSum<T>(
-      c, [=](int64_t j) { return Select<T>(x[j] == max, 0, Exp(x[j] - max)); });
+inline constexpr int kLanes = gemm::kWidth<T>;
+template <class T>
+using Lanes = T[kLanes<T>];
+
+// The largest element of a row, and log sum exp(x - max) without the 1 of that
+// element, so that the loss of a class that is nearly certain does not round
+// to 0.
+template <class T>
+void RowSums(int64_t c, const T* x, T* max, T* log_sum) {
+  const T most = RowMax(c, x);
+  const T others = BlockedSum<T>(c, [=](int64_t j) {
+    return Select<T>(x[j] == most, 0, Exp(x[j] - most));
+  });
   int64_t ties = 0;
-  for (int64_t j = 0; j < c; ++j) ties += x[j] == max;
-  return std::log1p(others + static_cast<T>(ties - 1));
+  for (int64_t j = 0; j < c; ++j) ties += x[j] == most;
+  *max = most;
+  *log_sum = Log1p(others + static_cast<T>(ties - 1));
+}
+
+// Puts up to kLanes narrow rows into the lanes of `columns`, and finds the
+// largest element of each.
+template <class T>
+void LoadLanes(int64_t rows, int64_t c, const T* x, Lanes<T>* columns, T* max) {
+  gemm::Pack(true, c, static_cast<int>(std::min<int64_t>(kLanes<T>, rows)), x,
+             c, int64_t{kLanes<T>}, columns[0]);
+  std::fill_n(max, kLanes<T>, -kInfinity<T>);
+  for (int64_t j = 0; j < c; ++j) {
+    for (int l = 0; l < kLanes<T>; ++l) {
+      const T v = columns[j][l];
+      max[l] = Select((v > max[l]) | (v != v), v, max[l]);
+    }
+  }
+}
+
+// As RowSums, of those rows.
+template <class T>
+void LanesSums(int64_t c, const Lanes<T>* columns, const T* max, T* log_sum) {
+  Lanes<T> others = {}, ties = {};
+  for (int64_t j = 0; j < c; ++j) {
+    for (int l = 0; l < kLanes<T>; ++l) {
+      const bool is_max = columns[j][l] == max[l];
+      const T e = Exp(columns[j][l] - max[l]);
+      others[l] += Select(is_max, T(0), e);
+      ties[l] += Select(is_max, T(1), T(0));
+    }
+  }
+  for (int l = 0; l < kLanes<T>; ++l) {
+    log_sum[l] = Log1p(others[l] + (ties[l] - 1));
+  }
+}
+
+// Turns those rows into exp(x - max - log_sum).
+template <class T>
+void LanesWeights(int64_t rows, int64_t c, const T* max, const T* log_sum,
+                  Lanes<T>* columns) {
+  Lanes<T> log = {};
+  std::copy_n(log_sum, std::min<int64_t>(kLanes<T>, rows), log);
+  for (int64_t j = 0; j < c; ++j) {
+    for (int l = 0; l < kLanes<T>; ++l) {
+      columns[j][l] = Exp((columns[j][l] - max[l]) - log[l]);
+    }
+  }
 }
 
 }  // namespace
@@ -29,19 +87,29 @@ template <class T>
 void CrossEntropy(int64_t n, int64_t c, const T* logits, const int64_t* targets,
                   int64_t ignore_index, T smoothing, T* loss, T* log_sum) {
   ParallelFor(n, GrainOf(n, c), [=](int64_t begin, int64_t end) {
+    Lanes<T> max, log;
     for (int64_t i = begin; i < end; ++i) {
+      const T* x = logits + i * c;
+      const int lane = c <= kNarrow ? (i - begin) % kLanes<T> : 0;
+      if (c > kNarrow) {
+        if (targets[i] != ignore_index) RowSums(c, x, max, log);
+      } else if (lane == 0) {
+        Lanes<T> columns[kNarrow];
+        LoadLanes(end - i, c, x, columns, max);
+        LanesSums(c, columns, max, log);
+      }
       loss[i] = log_sum[i] = 0;
       if (targets[i] == ignore_index) continue;
-      const T* x = logits + i * c;
-      const T max = RowMax(c, x);
-      if (max == -kInfinity<T>) {  // no class is possible
+      if (max[lane] == -kInfinity<T>) {  // no class is possible
         loss[i] = kInfinity<T>;
         continue;
       }
-      log_sum[i] = max == kInfinity<T> ? T(NAN) : LogSum(c, x, max);
-      loss[i] = (1 - smoothing) * ((max - x[targets[i]]) + log_sum[i]);
+      log_sum[i] = max[lane] == kInfinity<T> ? T(NAN) : log[lane];
+      loss[i] = (1 - smoothing) * ((max[lane] - x[targets[i]]) + log_sum[i]);
       if (smoothing != 0) {
-        const T below = BlockedSum<T>(c, [=](int64_t j) { return max - x[j]; });
+        const T most = max[lane];
+        const T below =
+            BlockedSum<T>(c, [=](int64_t j) { return most - x[j]; });
         loss[i] += smoothing * (below / static_cast<T>(c) + log_sum[i]);
       }
     }
@@ -54,11 +122,20 @@ void CrossEntropyGrad(int64_t n, int64_t c, const T* logits,
                       const T* log_sum, T scale, const T* dloss,
                       bool accumulate, T* dlogits) {
   ParallelFor(n, GrainOf(n, c), [=](int64_t begin, int64_t end) {
+    Lanes<T> p[kNarrow], lane_max;  // of narrow rows
     for (int64_t i = begin; i < end; ++i) {
       const T* x = logits + i * c;
       T* dx = dlogits + i * c;
       const int64_t t = targets[i];
-      const T max = t == ignore_index ? -kInfinity<T> : RowMax(c, x);
+      const int64_t lane = (i - begin) % kLanes<T>;
+      const bool narrow = c <= kNarrow;
+      if (narrow && lane == 0) {
+        LoadLanes(end - i, c, x, p, lane_max);
+        LanesWeights(end - i, c, lane_max, log_sum + i, p);
+      }
+      const T max = t == ignore_index ? -kInfinity<T>
+                    : narrow          ? lane_max[lane]
+                                      : RowMax(c, x);
       if (max == -kInfinity<T>) {
         if (!accumulate) std::fill_n(dx, c, T(0));
         continue;
@@ -69,10 +146,17 @@ void CrossEntropyGrad(int64_t n, int64_t c, const T* logits,
       const T at_target =
           g * (std::expm1((x[t] - max) - log) + (smoothing - uniform)) +
           (accumulate ? dx[t] : 0);
-      WriteRow(
-          c, accumulate,
-          [=](int64_t j) { return g * (Exp((x[j] - max) - log) - uniform); },
-          dx);
+      if (narrow) {
+        const auto value = [&](int64_t j) {
+          return g * (p[j][lane] - uniform);
+        };
+        WriteRow(c, accumulate, value, dx);
+      } else {
+        const auto value = [=](int64_t j) {
+          return g * (Exp((x[j] - max) - log) - uniform);
+        };
+        WriteRow(c, accumulate, value, dx);
+      }
       dx[t] = at_target;
     }
   });

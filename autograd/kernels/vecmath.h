@@ -4,9 +4,9 @@
 // spelled out, so scalar and vector code give the same bits. For .cc files.
 //
 // Largest errors over every float, in units of the last place: Exp 1.1, Log
-// 0.93, Tanh 2.6, Sigmoid 2.41, Erf 1.2, Erfc 4.3 (in its right tail too).
-// Results below the smallest normal number are denormal, not flushed to 0. NaN
-// gives NaN. The forms for double, which serve checking, are libm's.
+// 0.93, Log1p 2.6, Tanh 2.6, Sigmoid 2.41, Erf 1.2, Erfc 4.3 (in its right tail
+// too). Results below the smallest normal number are denormal, not flushed to
+// 0. NaN gives NaN. The forms for double, which serve checking, are libm's.
 #ifndef WENGERT_AUTOGRAD_KERNELS_VECMATH_H_
 #define WENGERT_AUTOGRAD_KERNELS_VECMATH_H_
 
@@ -139,6 +139,17 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Log(float x) {
   return Select(x == 0, -HUGE_VALF, y);
 }
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Log(double x) { return std::log(x); }
+
+// log(1 + u) for u >= 0, without loss where u is small: the rounding of 1 + u
+// is undone by a factor.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Log1p(float u) {
+  const float w = 1 + u;
+  const float y = Log(w) * (u / (w - 1));
+  return Select((w == 1) | (u == HUGE_VALF), u, y);
+}
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Log1p(double u) {
+  return std::log1p(u);
+}
 
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Tanh(float x) {
   // (e^2a - 1) / (e^2a + 1), where e^2a - 1 loses nothing for small a.

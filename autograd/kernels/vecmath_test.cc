@@ -67,6 +67,11 @@ TEST(VecmathTest, LogIsAccurate) {
                  [](double x) { return std::log(x); }, 0.93, 0);
 }
 
+TEST(VecmathTest, Log1pIsAccurateFromZeroOn) {
+  CheckAllFloats([](float x) { return Log1p(std::fabs(x)); },
+                 [](double x) { return std::log1p(std::fabs(x)); }, 2.6, 0);
+}
+
 TEST(VecmathTest, TanhIsAccurate) {
   CheckAllFloats([](float x) { return Tanh(x); },
                  [](double x) { return std::tanh(x); }, 2.6, 1);
