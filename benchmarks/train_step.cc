@@ -63,7 +63,9 @@ int Run() {
   if (absl::GetFlag(FLAGS_first_step)) {
     for (int64_t i = 1; i < absl::GetFlag(FLAGS_steps); ++i) step();
     std::cout << absl::StrFormat(
-        "{\"system\": \"wengert\", \"loss_0\": %.6f}\n", first_loss);
+        "{\"system\": \"wengert\", \"peak_rss_mb\": %.1f, "
+        "\"loss_0\": %.6f}\n",
+        PeakRssMb(), first_loss);
     return 0;
   }
   double last_loss = first_loss;

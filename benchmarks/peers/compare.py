@@ -37,7 +37,6 @@ KEEP = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "42949
 
 # The targets: a peer's time over Wengert's, ...
 LARGE = ["small", "medium"]
-MODELS = ["toy", *LARGE]
 TRAINING = {
     ("toy", "PyTorch eager"): 50,
     ("toy", "JAX jit"): 10,
@@ -97,17 +96,19 @@ def choose(key):
 
 def measure():
     for forward in (False, True):
-        for model in LARGE if forward else MODELS:
+        for model in MODELS:
             for threads in THREADS:
                 for system in SETTINGS:
-                    results[model, threads, forward, system] = []
+                    if model in LARGE or not forward:
+                        results[model, threads, forward, system] = []
     for key in results:
         choose(key)
     for _ in range(args.rounds):
         for key, runs in results.items():
             runs.append(run(key[3], flags_of(key)))
-        flags = f"--model=medium --threads={THREADS[-1]} --checkpointing"
-        checkpointing.append(run("Wengert", flags))
+        if "medium" in MODELS:
+            flags = f"--model=medium --threads={THREADS[-1]} --checkpointing"
+            checkpointing.append(run("Wengert", flags))
         for system, runs in starts.items():
             flags = flags_of(("toy", THREADS[0], False, system))
             runs.append(run(system, flags + " --first_step"))
@@ -138,6 +139,8 @@ def beside(value, target, at_most=False):
 
 
 def table(title, header, rows):
+    if not rows:
+        return
     print(f"\n### {title}\n")
     print(f"| {' | '.join(header)} |")
     print("|---" * len(header) + "|")
@@ -200,24 +203,29 @@ def machine_table():
 
 
 def memory_table():
-    """Beside each system at the setting that needs least, what the toy needs."""
+    def least(system):
+        runs = [r for t in THREADS for r in tried["medium", t, False, system]]
+        return min(r["peak_rss_mb"] for r in runs)
 
-    def least(model, system):
-        return min(r["peak_rss_mb"] for t in THREADS for r in tried[model, t, False, system])
-
-    mb = least("medium", "Wengert")
+    mb = least("Wengert")
     own = results["medium", THREADS[-1], False, "Wengert"]
-    less = middle(checkpointing, "peak_rss_mb")
     slower = middle(checkpointing, "median_ms") / middle(own, "median_ms")
     rows = [
-        ["Wengert", beside(mb, 300, at_most=True), f"{least('toy', 'Wengert'):.3g}", ""],
-        [f"Wengert, checkpointing ({slower:.3g} x the time)", f"{less:.3g}", "", ""],
+        [
+            "Wengert",
+            beside(mb, 300, at_most=True),
+            f"{middle(starts['Wengert'], 'peak_rss_mb'):.3g}",
+            "",
+        ]
     ]
+    less = f"{middle(checkpointing, 'peak_rss_mb'):.3g}"
+    rows.append([f"Wengert, checkpointing ({slower:.3g} x the time)", less, "", ""])
     for system in PEERS:
-        peer = least("medium", system)
-        share = beside(mb / peer, None if system == "JAX jit" else 0.5, at_most=True)
-        rows.append([system, f"{peer:.0f}", f"{least('toy', system):.0f}", share])
-    table("Peak memory, medium", ["system", "MB", "MB of the toy", "Wengert's over it"], rows)
+        share = beside(mb / least(system), None if system == "JAX jit" else 0.5, at_most=True)
+        rows.append(
+            [system, f"{least(system):.0f}", f"{middle(starts[system], 'peak_rss_mb'):.0f}", share]
+        )
+    table("Peak memory, medium", ["system", "MB", "of one toy step", "Wengert's over it"], rows)
 
 
 def start_table():
@@ -245,16 +253,20 @@ parser = argparse.ArgumentParser(
 )
 parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--wengert", default="bazel-bin/benchmarks/train_step")
+parser.add_argument("--models", default="toy,small,medium")
 parser.add_argument("--threads", default="1,2", help="numbers of threads to try")
 args = parser.parse_args()
+MODELS = args.models.split(",")
 THREADS = [int(t) for t in args.threads.split(",")]
 
 measure()
+large = [m for m in MODELS if m in LARGE]
 speed_table("Training step, best against best", MODELS, THREADS, False, TRAINING)
 if 1 in THREADS:
-    speed_table("Training step, one thread", LARGE, [1], False, ONE_THREAD)
-speed_table("Forward only, best against best", LARGE, THREADS, True, FORWARD)
-memory_table()
+    speed_table("Training step, one thread", large, [1], False, ONE_THREAD)
+speed_table("Forward only, best against best", large, THREADS, True, FORWARD)
+if "medium" in MODELS:
+    memory_table()
 start_table()
 machine_table()
 loss_table()

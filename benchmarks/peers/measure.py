@@ -19,11 +19,16 @@ def flags(about):
     return parser
 
 
+def peak_rss_mb():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def report(system, setting, args, step):
     """Runs `step`, which returns a loss once it is done, and prints."""
     first_loss = last_loss = step().item()
     if args.first_step:
-        print(json.dumps({"system": system, "loss_0": first_loss}))
+        first = {"system": system, "peak_rss_mb": peak_rss_mb(), "loss_0": first_loss}
+        print(json.dumps(first))
         return
     begin = time.perf_counter()
     for _ in range(20):
@@ -39,7 +44,6 @@ def report(system, setting, args, step):
     model = start.MODELS[args.model]
     median = times[n // 2]
     flops = model.flops / (3 if args.forward else 1)
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         json.dumps(
             {
@@ -56,7 +60,7 @@ def report(system, setting, args, step):
                 "gflops": flops / median * 1e-9,
                 "fma_peak_gflops": None,
                 "ratio_to_peak": None,
-                "peak_rss_mb": megabytes,
+                "peak_rss_mb": peak_rss_mb(),
                 "allocations_per_step": None,
                 "loss_0": first_loss,
                 "loss_20": last_loss,
