@@ -1,8 +1,9 @@
 // The pool of threads. A loop is offered in `state_`; a worker enters by
-// counting itself in while the loop is open, takes chunks from a shared counter
-// until none is left, and counts itself out. The calling thread does the same,
-// then closes the loop and waits for the workers inside, never for one that
-// has not come: a loop does not wait until a sleeping thread has woken up.
+// counting itself in while the loop is open, takes the chunks of its share and
+// then of the others' until none is left, and counts itself out. The calling
+// thread does the same, then closes the loop and waits for the workers inside,
+// never for one that has not come: a loop does not wait until a sleeping thread
+// has woken up.
 #include "autograd/parallel.h"
 
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -142,7 +144,12 @@ class Pool {
     chunks_ = (n - 1) / grain + 1;
     fn_ = &fn;
     context_ = parallel_context;
-    next_chunk_.store(1, std::memory_order_relaxed);
+    stop_at_.store(chunks_, std::memory_order_relaxed);
+    const int64_t shares = static_cast<int64_t>(workers_.size()) + 1;
+    for (int64_t i = 0; i < shares; ++i) {
+      shares_[i].next.store(chunks_ * i / shares, std::memory_order_relaxed);
+      shares_[i].end = chunks_ * (i + 1) / shares;
+    }
     ++shared_loops_;
     Open();
     {
@@ -175,23 +182,34 @@ class Pool {
     }
   }
 
-  // Runs `chunk` and then others until none is left; returns how many.
-  int64_t RunChunks(int64_t chunk) {
+  // Runs the chunks of the thread's own share, then what is left of the
+  // others'; returns how many.
+  int64_t RunChunks(size_t own) {
+    const size_t shares = workers_.size() + 1;
     int64_t count = 0;
-    for (; chunk < chunks_; chunk = next_chunk_.fetch_add(1), ++count) {
-      const int64_t begin = chunk * grain_;
-      try {
-        (*fn_)(begin, grain_ < n_ - begin ? begin + grain_ : n_);
-      } catch (...) {
-        next_chunk_.store(chunks_);
-        std::lock_guard lock(error_mutex_);
-        if (error_ == nullptr || chunk < error_chunk_) {
-          error_ = std::current_exception();
-          error_chunk_ = chunk;
-        }
+    for (size_t i = 0; i < shares; ++i) {
+      Share& share = shares_[(own + i) % shares];
+      if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
+      for (int64_t chunk; (chunk = share.next.fetch_add(1)) < share.end;
+           ++count) {
+        if (chunk < stop_at_.load(std::memory_order_relaxed)) RunChunk(chunk);
       }
     }
     return count;
+  }
+
+  void RunChunk(int64_t chunk) {
+    const int64_t begin = chunk * grain_;
+    try {
+      (*fn_)(begin, grain_ < n_ - begin ? begin + grain_ : n_);
+    } catch (...) {
+      // Lower chunks still run, so that it is always the same one that throws.
+      std::lock_guard lock(error_mutex_);
+      if (chunk < stop_at_) {
+        stop_at_ = chunk;
+        error_ = std::current_exception();
+      }
+    }
   }
 
   // True if there is a loop to work on other than the last one.
@@ -200,7 +218,7 @@ class Pool {
     return (state & kOpen) != 0 && state / kLoop != last;
   }
 
-  void Work() {
+  void Work(size_t own) {
     in_parallel_for = true;
     uint64_t last = 0;  // the loop that this worker was in
     for (;;) {
@@ -222,7 +240,7 @@ class Pool {
       }
       last = state / kLoop;
       parallel_context = context_;
-      worker_chunks_ += RunChunks(next_chunk_.fetch_add(1));
+      worker_chunks_ += RunChunks(own);
       parallel_context = nullptr;
       --state_;
     }
@@ -232,11 +250,13 @@ class Pool {
     while (!stopped_for_good_ &&
            static_cast<int>(workers_.size()) + 1 < num_threads_) {
       try {
-        workers_.emplace_back([this] {
+        const size_t own = workers_.size() + 1;
+        shares_.reset(new Share[own + 1]);
+        workers_.emplace_back([this, own] {
           PoolReserve(kReserve);
           ++ready_;
           ready_.notify_one();
-          Work();
+          Work(own);
         });
       } catch (const std::exception&) {
         // No more threads to be had, or no memory for one: fewer give the same
@@ -282,7 +302,6 @@ class Pool {
 
   std::mutex error_mutex_;
   std::exception_ptr error_;
-  int64_t error_chunk_ = 0;
 
   std::mutex sleep_mutex_;
   std::condition_variable wake_;
@@ -292,9 +311,19 @@ class Pool {
   std::atomic<int64_t> shared_loops_{0};
   std::atomic<int64_t> worker_chunks_{0};
 
-  // Each on its own cache line: all threads write them.
+  // A thread's part of the chunks: neighbours, and the same ones in each loop
+  // of equal length, so that a thread finds in its cache what it wrote there in
+  // the loop before. What a thread has not taken when others are done, they
+  // take.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+  std::unique_ptr<Share[]> shares_;  // the caller's, then the workers'
+  alignas(64) std::atomic<int64_t> stop_at_{0};  // the lowest that threw
+
+  // On its own cache line: all threads write it.
   alignas(64) std::atomic<uint64_t> state_{0};
-  alignas(64) std::atomic<int64_t> next_chunk_{0};
 };
 
 }  // namespace

@@ -10,11 +10,10 @@
 namespace wengert {
 
 // Calls fn(begin, end) for each chunk [i * grain, min(n, (i + 1) * grain)), on
-// the calling thread and the pool's, and returns when all are done. Chunks
-// start in order, the first on the calling thread. A loop of one chunk, one
-// inside another, and one that runs while another thread has the pool, run on
-// the calling thread in the same chunks. n <= 0 does nothing.
-// If fn throws, no further chunks start, and what the lowest chunk threw is
+// the calling thread and the pool's, and returns when all are done. A loop of
+// one chunk, one inside another, and one that runs while another thread has the
+// pool, run on the calling thread in the same chunks. n <= 0 does nothing.
+// If fn throws, no later chunks start, and what the lowest chunk threw is
 // thrown on. Throws Error unless grain >= 1.
 void ParallelFor(int64_t n, int64_t grain,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
