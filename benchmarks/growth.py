@@ -5,9 +5,8 @@ From the project's root, with matplotlib and after
 
     python benchmarks/growth.py docs/growth.svg
 
-Each point is the median step, or the peak memory less that of the shortest
-sequence, of one process on one thread. The lines are what straight growth from
-the first point, or between the first and the last one, would give.
+Each point is the median step, or the peak memory, of one process on one thread.
+The lines are straight growth between the first point and the last one.
 """
 
 import json
