@@ -1,37 +1,26 @@
 // Whole records, whatever happens to the disk.
 #include "train/append_file.h"
 
-#include <sys/resource.h>
-
-#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "train/files_testlib.h"
 
 namespace wengert::train {
 namespace {
 
-class AppendFileTest : public ::testing::Test {
+class AppendFileTest : public FilesTest {
  protected:
   void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              info->test_suite_name() / info->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    path_ = (folder_ / "log").string();
+    FilesTest::SetUp();
+    path_ = Path("log");
   }
 
-  std::string Contents() const {
-    std::ifstream file(path_, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
+  std::string Contents() const { return FilesTest::Contents(path_); }
 
-  std::filesystem::path folder_;
   std::string path_;
 };
 
@@ -60,15 +49,11 @@ TEST_F(AppendFileTest, AFullDiskLeavesWholeRecords) {
   ASSERT_TRUE(file->Append("first\n").ok());
 
   // A limit that leaves room for half of the second record.
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit unlimited;
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  rlimit limit = unlimited;
-  limit.rlim_cur = 9;
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  const absl::Status status = file->Append("second\n");
-  setrlimit(RLIMIT_FSIZE, &unlimited);
-  std::signal(SIGXFSZ, before);
+  absl::Status status;
+  {
+    const FullDisk full(9);
+    status = file->Append("second\n");
+  }
 
   EXPECT_EQ(status.message(), path_ + ": cannot be written: File too large");
   EXPECT_EQ(Contents(), "first\n");

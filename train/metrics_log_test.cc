@@ -1,13 +1,9 @@
 // Rows of numbers, read back as they stand, over stops and full disks.
 #include "train/metrics_log.h"
 
-#include <sys/resource.h>
-
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -16,6 +12,7 @@
 #include "autograd/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "train/files_testlib.h"
 
 namespace wengert::train {
 namespace {
@@ -25,16 +22,12 @@ using ::testing::HasSubstr;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-class MetricsLogTest : public ::testing::Test {
+class MetricsLogTest : public FilesTest {
  protected:
   void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              info->test_suite_name() / info->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    csv_ = (folder_ / "metrics.csv").string();
-    jsonl_ = (folder_ / "metrics.jsonl").string();
+    FilesTest::SetUp();
+    csv_ = Path("metrics.csv");
+    jsonl_ = Path("metrics.jsonl");
   }
 
   MetricsLog Open(int64_t last_step = -1) {
@@ -43,16 +36,10 @@ class MetricsLogTest : public ::testing::Test {
     return *std::move(log);
   }
 
-  static std::string Contents(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
-
   static void SetContents(const std::string& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
   }
 
-  std::filesystem::path folder_;
   std::string csv_, jsonl_;
 };
 
@@ -210,16 +197,12 @@ TEST_F(MetricsLogTest, AFullDiskIsReportedOnceAndLosesOnlyItsRows) {
   MetricsLog log = Open();
   ASSERT_TRUE(log.Write(0, {{"loss", 1}}).ok());
 
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit unlimited;
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
-  rlimit limit = unlimited;
-  limit.rlim_cur = 30;  // half a row more in the jsonl
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-  const absl::Status first = log.Write(1, {{"loss", 2}});
-  const absl::Status second = log.Write(2, {{"loss", 3}});
-  setrlimit(RLIMIT_FSIZE, &unlimited);
-  std::signal(SIGXFSZ, before);
+  absl::Status first, second;
+  {
+    const FullDisk full(30);  // half a row more in the jsonl
+    first = log.Write(1, {{"loss", 2}});
+    second = log.Write(2, {{"loss", 3}});
+  }
 
   EXPECT_EQ(first.message(), jsonl_ + ": cannot be written: File too large");
   EXPECT_TRUE(second.ok());

@@ -3,11 +3,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "train/files_testlib.h"
 
 namespace wengert::train {
 namespace {
@@ -15,33 +15,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class TextFileTest : public ::testing::Test {
+class TextFileTest : public FilesTest {
  protected:
-  void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              info->test_suite_name() / info->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-
   // The path of a file with this text, in the test's own folder.
-  std::string File(const std::string& text) {
-    const std::string path = Path("text");
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
+  std::string File(const std::string& text) const {
+    return FilesTest::File("text", text);
   }
-
-  std::string Path(const std::string& name) {
-    return (folder_ / name).string();
-  }
-
-  static std::string Contents(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(TextFileTest, ReadsLines) {
