@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/ops.h"
 #include "autograd/random.h"
@@ -23,18 +24,20 @@ struct Batch {
   Tensor key_mask;  // bool [B, T]
 };
 
-Batch MakeBatch(absl::Span<const std::vector<int64_t>* const> sentences) {
+// Of the sentences row(0), ..., row(n - 1).
+Batch MakeBatch(size_t n,
+                absl::FunctionRef<const std::vector<int64_t>&(size_t)> row) {
   size_t length = 0;
-  for (const auto* s : sentences) length = std::max(length, s->size());
-  const Shape shape{static_cast<int64_t>(sentences.size()),
-                    static_cast<int64_t>(length)};
+  for (size_t i = 0; i < n; ++i) length = std::max(length, row(i).size());
+  const Shape shape{static_cast<int64_t>(n), static_cast<int64_t>(length)};
   Batch batch{Tensor::Zeros(shape, DType::kInt64),
               Tensor::Zeros(shape, DType::kBool)};
-  for (size_t i = 0; i < sentences.size(); ++i) {
-    std::copy(sentences[i]->begin(), sentences[i]->end(),
+  for (size_t i = 0; i < n; ++i) {
+    const std::vector<int64_t>& ids = row(i);
+    std::copy(ids.begin(), ids.end(),
               batch.words.mutable_data<int64_t>() + i * length);
-    std::fill_n(batch.key_mask.mutable_data<bool>() + i * length,
-                sentences[i]->size(), true);
+    std::fill_n(batch.key_mask.mutable_data<bool>() + i * length, ids.size(),
+                true);
   }
   return batch;
 }
@@ -82,15 +85,20 @@ Translator::Translator(const Corpus& corpus, ModelOptions options,
 
 // Of the pairs with these indices, the mean over their symbols.
 train::BatchLoss Translator::Loss(absl::Span<const int64_t> rows) const {
-  std::vector<const std::vector<int64_t>*> sources, targets;
+  const auto& pairs = corpus_.pairs;
   int64_t n_symbols = 0;
   for (const int64_t i : rows) {
-    sources.push_back(&corpus_.pairs[i].source);
-    targets.push_back(&corpus_.pairs[i].target);
-    n_symbols += static_cast<int64_t>(corpus_.pairs[i].target.size());
+    n_symbols += static_cast<int64_t>(pairs[i].target.size());
   }
-  const Batch batch = MakeBatch(sources);
-  const Tensor labels = Where(batch.key_mask, MakeBatch(targets).words,
+  const Batch batch = MakeBatch(
+      rows.size(), [&](size_t i) -> const auto& {
+        return pairs[rows[i]].source;
+      });
+  const Batch targets = MakeBatch(
+      rows.size(), [&](size_t i) -> const auto& {
+        return pairs[rows[i]].target;
+      });
+  const Tensor labels = Where(batch.key_mask, targets.words,
                               Tensor::Full({}, kIgnored, DType::kInt64));
   return {CrossEntropy(model_(batch.words, batch.key_mask), labels,
                        {.ignore_index = kIgnored}),
@@ -132,9 +140,8 @@ absl::StatusOr<train::LoopEnd> Translator::Train(
 
 std::vector<std::vector<int64_t>> Translator::Translate(
     const std::vector<std::vector<int64_t>>& sentences) const {
-  std::vector<const std::vector<int64_t>*> rows;
-  for (const auto& s : sentences) rows.push_back(&s);
-  const Batch batch = MakeBatch(rows);
+  const Batch batch = MakeBatch(
+      sentences.size(), [&](size_t i) -> const auto& { return sentences[i]; });
   const Tensor best = ArgMax(model_(batch.words, batch.key_mask), -1);
   std::vector<std::vector<int64_t>> result;
   for (size_t i = 0; i < sentences.size(); ++i) {
@@ -146,7 +153,8 @@ std::vector<std::vector<int64_t>> Translator::Translate(
 
 std::vector<AttentionPicture> Translator::Attention(
     const std::vector<int64_t>& sentence) const {
-  const Batch batch = MakeBatch({&sentence});
+  const Batch batch = MakeBatch(
+      1, [&](size_t) -> const auto& { return sentence; });
   std::vector<AttentionPicture> pictures;
   for (const Tensor& weights : model_.Attention(batch.words, batch.key_mask)) {
     AttentionPicture picture;
