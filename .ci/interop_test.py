@@ -244,8 +244,9 @@ class Interop(unittest.TestCase):
 
     def test_bfloat16_from_python(self):
         bits = np.arange(2**16, dtype=np.uint16)
-        spec = safetensors.TensorSpec("bfloat16", [2**8, 2**8],
-                                      bits.ctypes.data, bits.nbytes)
+        spec = safetensors.TensorSpec(
+            dtype="bfloat16", shape=[2**8, 2**8], data_ptr=bits.ctypes.data,
+            data_len=bits.nbytes)
         data = safetensors.serialize({"every": spec})
         with open(self.path("python"), "wb") as file:
             file.write(data)
