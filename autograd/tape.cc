@@ -249,7 +249,7 @@ void AppendToTape(const NewRecord& r, Tensor& y) {
 }
 
 void Tape::Append(const NewRecord& r, Tensor& y) {
-  if (observer_) [[unlikely]]
+  if (observer_ && pauses_ == 0) [[unlikely]]
     Observe(r, y);
   if (check_finite_ && !pass_) CheckForward(r, y);
   if (!IsFloat(y.dtype())) return;

@@ -121,10 +121,10 @@ class Tape {
   class Pause {
    public:
     Pause() : tape_(Current()) {
-      if (tape_) ++tape_->paused_;
+      if (tape_) ++tape_->paused_, ++tape_->pauses_;
     }
     ~Pause() {
-      if (tape_) --tape_->paused_;
+      if (tape_) --tape_->paused_, --tape_->pauses_;
     }
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
@@ -181,7 +181,8 @@ class Tape {
   Generator* const generator_;
   const std::thread::id thread_;
   internal::TapeLink* link_;
-  int paused_ = 0;
+  int paused_ = 0;  // by a Pause, a pass or a checkpointed function
+  int pauses_ = 0;  // of these, by a Pause: nothing is observed
   bool check_finite_ = false;
   TapeObserver* observer_ = nullptr;
   Pass* pass_ = nullptr;                       // the pass that is under way

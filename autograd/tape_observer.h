@@ -46,9 +46,10 @@ class TapeObserver {
 
   // A tape reports here from now on.
   virtual void OnStart() {}
-  // Every operation, whether it is recorded or not: also those that a rule is
-  // written with, between OnRuleBegin and OnRuleEnd. An exception is passed on
-  // to who called the operation, which is then not recorded.
+  // Every operation but those under a Tape::Pause, which are steps of another
+  // one: also one on constants, of a checkpointed function, or of a rule,
+  // between OnRuleBegin and OnRuleEnd. An exception is passed on to who called
+  // the operation, which is then not recorded.
   virtual void OnOperation(const OperationEvent&) {}
   // "Backward" or "Gradient". Ends come after an exception too.
   virtual void OnPassBegin(const char* /*name*/) {}

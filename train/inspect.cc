@@ -33,7 +33,8 @@ constexpr char kAbout[] =
     "                    safetensors file: parameters first, then the "
     "optimizer's state.\n"
     "inspect --diff A B  compares two.\n\n"
-    "norm, mean and max leave out what is not finite. The exit status is 0, or "
+    "norm, mean and max |x| leave out what is not finite. The exit status is "
+    "0, or "
     "of --diff\n0 if the files hold the same and 1 if not; 2 after an error.";
 
 using Entry = SafetensorsFile::Entry;
@@ -74,8 +75,8 @@ Fields FieldsOf(const std::string& name, const std::string& shape,
 }
 
 Fields Head(const std::string& what, const std::string& shape) {
-  return {what,   shape,  "dtype", "elements",
-          "norm", "mean", "max",   "not finite"};
+  return {what,   shape,  "dtype",   "elements",
+          "norm", "mean", "max |x|", "not finite"};
 }
 
 void List(const std::string& what, const std::vector<const Entry*>& entries) {

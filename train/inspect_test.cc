@@ -89,8 +89,9 @@ TEST_F(InspectTest, ListsACheckpoint) {
   EXPECT_THAT(
       r.out,
       AllOf(ContainsRegex("step.safetensors: checkpoint of step 2\n\n"),
-            ContainsRegex("parameters +shape +dtype +elements +norm +mean +max "
-                          "+not finite\n"),
+            ContainsRegex(
+                "parameters +shape +dtype +elements +norm +mean +max .x. "
+                "+not finite\n"),
             ContainsRegex("\nw +\\[3, 4\\] +F32 +12 +0.00[0-9]+ "),
             ContainsRegex("\nbias +\\[4\\] +F32 +4 +0 +0 +0 +-\n"),
             ContainsRegex("\ntotal of 2 +16 "),

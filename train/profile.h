@@ -85,7 +85,8 @@ class Profile : public TapeObserver {
 
   // The rows in falling order of time, which adds up to that of the profile.
   std::vector<Row> Rows(bool by_layer = false);
-  // The same in at most 100 columns, for a terminal.
+  // The same in at most 100 columns, for a terminal; by layer without the
+  // allocations.
   std::string Table(bool by_layer = false);
   // Writes the file whole or leaves what was there; see FileWriter.
   absl::Status WriteChromeTrace(const std::string& path);

@@ -56,7 +56,7 @@ std::string CutTo(int64_t width, std::string text) {
 
 constexpr int64_t kColumns = 100;
 constexpr std::array<int, 9> kWidths = {6, 8, 9, 8, 8, 9, 9, 8, 8};
-using Fields = std::array<std::string, kWidths.size()>;
+using Fields = std::vector<std::string>;  // as many of them as are shown
 
 std::string Line(int64_t name_width, const std::string& name,
                  const Fields& fields) {
@@ -89,8 +89,10 @@ Fields FieldsOf(const Row& row, int64_t total) {
 
 std::string Profile::Table(bool by_layer) {
   const std::vector<Row> rows = Rows(by_layer);
+  // Layers want room for their names.
+  const size_t n_fields = by_layer ? kWidths.size() - 2 : kWidths.size();
   int64_t width = kColumns;
-  for (const int w : kWidths) width -= w;
+  for (size_t i = 0; i < n_fields; ++i) width -= kWidths[i];
   Row total{.name = "total", .layer = "", .kind = Kind::kSpan};
   std::vector<std::string> names;
   int64_t longest = 9;
@@ -105,17 +107,26 @@ std::string Profile::Table(bool by_layer) {
     total.allocations += row.allocations;
     total.system_allocations += row.system_allocations;
   }
-  std::string table = Line(longest, "operation",
-                           {"pass", "calls", "time", "share", "FLOP", "GFLOP/s",
-                            "bytes", "allocs", "system"});
+  std::string table;
+  const auto add = [&](const std::string& name, Fields fields) {
+    fields.resize(n_fields);
+    table += Line(longest, name, fields);
+  };
+  add("operation", {"pass", "calls", "time", "share", "FLOP", "GFLOP/s",
+                    "bytes", "allocs", "system"});
   for (size_t i = 0; i < rows.size(); ++i) {
-    table += Line(longest, names[i], FieldsOf(rows[i], total.nanoseconds));
+    add(names[i], FieldsOf(rows[i], total.nanoseconds));
   }
-  table += Line(longest, "total", FieldsOf(total, total.nanoseconds));
-  return table +
-         "FLOP: of products and attention. bytes: operands and results, each "
-         "once. allocs: blocks\ntaken from the pool; system: those that were "
-         "new. The profile's own time is left out.\n";
+  add("total", FieldsOf(total, total.nanoseconds));
+  table +=
+      "FLOP: of products and attention. bytes: operands and results, each "
+      "once.\n";
+  if (!by_layer) {
+    table +=
+        "allocs: blocks from the pool; system: those it had to ask the system "
+        "for.\n";
+  }
+  return table;
 }
 
 absl::Status Profile::WriteChromeTrace(const std::string& path) {
