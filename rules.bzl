@@ -20,10 +20,15 @@ def library(name, exclude = [], visibility = ["//visibility:public"], **kwargs):
         **kwargs
     )
 
-def programs(deps):
-    """Makes a cc_binary of every *.cc that is no test; returns their names."""
+def programs(deps, srcs = None):
+    """Makes a cc_binary of each of `srcs`; returns their names.
+
+    Unless they are named, that is every *.cc which is no test.
+    """
+    if srcs == None:
+        srcs = native.glob(["*.cc"], exclude = _TEST_FILES)
     names = []
-    for src in native.glob(["*.cc"], exclude = _TEST_FILES):
+    for src in srcs:
         names.append(src[:-len(".cc")])
         native.cc_binary(
             name = names[-1],

@@ -108,6 +108,7 @@ struct Heap {
   bool slab_is_reserve = false;  // made by PoolReserve: for larger blocks too
   Counter system_bytes;
   Counter system_allocations;
+  Counter allocations;
   Counter live;  // blocks not in `free`, so those in `returned` count too
   Counter peak;
   // Pushed by other threads, emptied by the owner.
@@ -123,6 +124,7 @@ struct Heap {
       if (block == nullptr) block = MakeBlock(size_class);
     }
     free[size_class] = block->next;
+    allocations.Add(1);
     live.Add(block->bytes);
     if (live.value() > peak.value()) peak.Set(live.value());
     bytes = std::max<size_t>(bytes, 1);
@@ -318,6 +320,7 @@ PoolStats GetPoolStats() {
   for (const Heap* heap : heaps.all) {
     stats.system_bytes += heap->system_bytes.value();
     stats.system_allocations += heap->system_allocations.value();
+    stats.allocations += heap->allocations.value();
     stats.live_bytes += heap->live.value() - heap->returned_bytes.load();
     stats.peak_live_bytes += heap->peak.value();
   }

@@ -33,6 +33,7 @@ size_t TrimPool();
 struct PoolStats {
   int64_t system_bytes = 0;        // taken from the system, not given back
   int64_t system_allocations = 0;  // how often the system was asked
+  int64_t allocations = 0;         // how often the pool was asked
   int64_t live_bytes = 0;          // handed out, as rounded up by the pool
   // The highest live_bytes since the last ResetPoolPeak: exact if one thread
   // allocates and frees, else the sum of each thread's own peak.

@@ -102,6 +102,8 @@ TEST(PoolTest, SameSizesAgainTakeNothingFromTheSystem) {
   const PoolStats before = GetPoolStats();
   EXPECT_EQ(step(), first);
   const PoolStats after = GetPoolStats();
+  EXPECT_EQ(after.allocations - before.allocations,
+            static_cast<int64_t>(first.size()));
   EXPECT_EQ(after.system_allocations, before.system_allocations);
   EXPECT_EQ(after.system_bytes, before.system_bytes);
   EXPECT_EQ(after.live_bytes, before.live_bytes);

@@ -8,6 +8,7 @@
 #include "autograd/error.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/tape_checks.h"
+#include "autograd/tape_observer.h"
 
 namespace wengert {
 namespace internal {
@@ -168,6 +169,11 @@ void Tape::OnGradient(const Tensor& x, GradientHook hook) {
   hooks_.push_back(std::move(hook));
 }
 
+void Tape::set_observer(TapeObserver* observer) {
+  observer_ = observer;
+  if (observer) observer->OnStart();
+}
+
 void Tape::Clear() {
   if (pass_) Fail("Clear", "called from a rule or a hook of the same tape");
   const size_t n_slots = slots_.size();
@@ -243,6 +249,8 @@ void AppendToTape(const NewRecord& r, Tensor& y) {
 }
 
 void Tape::Append(const NewRecord& r, Tensor& y) {
+  if (observer_ && pauses_ == 0) [[unlikely]]
+    Observe(r, y);
   if (check_finite_ && !pass_) CheckForward(r, y);
   if (!IsFloat(y.dtype())) return;
   bool tracked = false;
@@ -302,6 +310,10 @@ void Tape::Append(const NewRecord& r, Tensor& y) {
   out->tape = id_;
   out->slot = base_ + record->output;
   records_.push_back(record);
+}
+
+void Tape::Observe(const NewRecord& r, const Tensor& y) const {
+  if (!InParallelFor()) observer_->OnOperation({r.op, scope_, r.inputs, y});
 }
 
 void Tape::CheckForward(const NewRecord& r, const Tensor& y) const {

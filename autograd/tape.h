@@ -32,6 +32,8 @@
 
 namespace wengert {
 
+class TapeObserver;  // tape_observer.h
+
 struct BackwardOptions {
   Tensor cotangent = {};  // dL/dy; without it y has one element and it is 1
   bool retain = false;    // keep the records for another pass
@@ -85,6 +87,9 @@ class Tape {
   // When on, the first operation that turns finite values into a NaN or an
   // infinity, forward or backward, throws NonFiniteError with its name.
   void set_check_finite(bool on) { check_finite_ = on; }
+  // Tells `observer`, which must outlive its use here, what runs under this
+  // tape; null tells nobody.
+  void set_observer(TapeObserver* observer);
 
   // Forgets all records, watched tensors and hooks.
   void Clear();
@@ -116,10 +121,10 @@ class Tape {
   class Pause {
    public:
     Pause() : tape_(Current()) {
-      if (tape_) ++tape_->paused_;
+      if (tape_) ++tape_->paused_, ++tape_->pauses_;
     }
     ~Pause() {
-      if (tape_) --tape_->paused_;
+      if (tape_) --tape_->paused_, --tape_->pauses_;
     }
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
@@ -133,6 +138,8 @@ class Tape {
   friend class GradientSink;
   friend class Scope;
   struct Pass;
+  struct ObservedPass;
+  struct ObservedRule;
   using Input = int32_t;
 
   Tape(Mode mode, Generator* generator);
@@ -147,6 +154,7 @@ class Tape {
   int32_t NewSlot(const Tensor& y);
   void Borrow(ParameterOwner* owner);
   void Append(const internal::NewRecord& r, Tensor& y);
+  void Observe(const internal::NewRecord& r, const Tensor& y) const;
   void CheckForward(const internal::NewRecord& r, const Tensor& y) const;
   static void Release(internal::Record& r);
   void Truncate(size_t n_records, size_t n_slots, internal::Bump::Mark mark);
@@ -174,8 +182,10 @@ class Tape {
   Generator* const generator_;
   const std::thread::id thread_;
   internal::TapeLink* link_;
-  int paused_ = 0;
+  int paused_ = 0;  // by a Pause, a pass or a checkpointed function
+  int pauses_ = 0;  // of these, by a Pause: nothing is observed
   bool check_finite_ = false;
+  TapeObserver* observer_ = nullptr;
   Pass* pass_ = nullptr;                       // the pass that is under way
   const std::string* scope_ = nullptr;         // the open layer's path
   class CheckpointRun* checkpoint_ = nullptr;  // notes what it reads

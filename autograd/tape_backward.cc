@@ -7,6 +7,7 @@
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "autograd/tape_checks.h"
+#include "autograd/tape_observer.h"
 
 namespace wengert {
 
@@ -22,12 +23,51 @@ struct Tape::Pass {
   bool finishing = false;  // the sweep is over, the leaves remain
 };
 
+// Tell the observer, if there is one, of a pass or a rule that goes on while
+// they live.
+struct Tape::ObservedPass {
+  ObservedPass(TapeObserver* o, const char* name) : observer(o) {
+    if (o) o->OnPassBegin(name);
+  }
+  ~ObservedPass() {
+    if (observer) observer->OnPassEnd();
+  }
+  TapeObserver* const observer;
+};
+struct Tape::ObservedRule {
+  ObservedRule(const Tape& tape, const internal::Record& r, const Tensor& dy,
+               bool composed)
+      : observer(tape.observer_) {
+    if (observer) [[unlikely]]
+      Begin(tape, r, dy, composed);
+  }
+  ~ObservedRule() {
+    if (observer) observer->OnRuleEnd();
+  }
+  void Begin(const Tape& tape, const internal::Record& r, const Tensor& dy,
+             bool composed) {
+    absl::InlinedVector<const Shape*, 4> wanted;
+    for (int32_t i = 0; i < r.n_inputs; ++i) {
+      const Slot* s = r.inputs[i] < 0 ? nullptr : &tape.slots_[r.inputs[i]];
+      wanted.push_back(s && s->reach ? &s->shape : nullptr);
+    }
+    observer->OnRuleBegin({r.op,
+                           r.scope,
+                           dy,
+                           {r.saved, static_cast<size_t>(r.n_saved)},
+                           wanted,
+                           composed});
+  }
+  TapeObserver* const observer;
+};
+
 void Tape::Backward(const Tensor& y, const Tensor& cotangent) {
   Backward(y, BackwardOptions{.cotangent = cotangent});
 }
 
 void Tape::Backward(const Tensor& y, BackwardOptions options) {
   CheckUsable("Backward");
+  const ObservedPass observed(observer_, "Backward");
   Pass pass{"Backward", true, false, options.retain};
   const int32_t slot = SlotOf(pass.name, "y", y);
   Run(pass, slot, SeedOf(pass.name, y, options.cotangent));
@@ -42,6 +82,7 @@ Tensor Tape::Gradient(const Tensor& y, const Tensor& x,
 std::vector<Tensor> Tape::Gradient(const Tensor& y, absl::Span<const Tensor> xs,
                                    GradientOptions options) {
   CheckUsable("Gradient");
+  const ObservedPass observed(observer_, "Gradient");
   Pass pass{"Gradient", false, options.create_graph,
             options.retain || options.create_graph};
   std::vector<int32_t> wanted;
@@ -246,7 +287,10 @@ void Tape::Sweep(size_t begin, size_t end, bool retain) {
       const bool check =
           check_finite_ && internal::AllFinite(dy) && NonFiniteInput(r) < 0;
       const bool saved_finite = !check || SavedAreFinite(r);
-      if (!r.type->rule || (pass_->create_graph && r.type->compose)) {
+      const bool composed =
+          !r.type->rule || (pass_->create_graph && r.type->compose);
+      const ObservedRule observed(*this, r, dy, composed);
+      if (composed) {
         SweepComposition(r, dy);
       } else {
         GradientSink sink(*this, r, dy, retain);
