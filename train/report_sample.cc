@@ -1,6 +1,7 @@
 // Writes a report with everything in it, for a test in a browser:
 //   report_sample FOLDER
-// makes FOLDER/metrics.jsonl and, from its rows, FOLDER/report.html.
+// makes FOLDER/metrics.jsonl and, from its rows, FOLDER/report.html; beside
+// them one without contents, FOLDER/empty.html.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -113,6 +114,11 @@ absl::Status Write(const std::string& folder) {
   auto rows = ReadMetrics(folder + "/metrics.jsonl");
   if (!rows.ok()) return rows.status();
   report.rows = *std::move(rows);
+  if (absl::Status status =
+          WriteReport(folder + "/empty.html", {.title = "Empty"});
+      !status.ok()) {
+    return status;
+  }
   return WriteReport(folder + "/report.html", report);
 }
 
