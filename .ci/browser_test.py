@@ -564,6 +564,6 @@ class ReportTest(unittest.TestCase):
 
 
 result = unittest.main(exit=False, verbosity=1).result
-failed = len(result.failures) + len(result.errors)
+failed = len({str(test) for test, _ in result.failures + result.errors})
 print(f"{max(result.testsRun - failed, 0)} passed, {failed} failed")
 sys.exit(failed > 0 or result.testsRun == 0)

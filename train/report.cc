@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kLargestCurve = 4000;
 constexpr size_t kStretches = 2000;
+constexpr float kLeastWeight = 1e-6f;  // smaller ones are written as 0
 
 // JSON has no word for some numbers: then the text that JavaScript's Number()
 // reads. The others keep as many digits as a reader may want.
@@ -46,7 +47,7 @@ struct Curve {
   std::vector<Point> points;
 };
 
-// Every metric's curve, in the order in which they first appear.
+// Every metric's curve, in the order in which they first appear, each by step.
 std::vector<Curve> Curves(absl::Span<const MetricsRow> rows) {
   std::vector<Curve> curves;
   std::map<std::string, size_t> index;
@@ -56,6 +57,11 @@ std::vector<Curve> Curves(absl::Span<const MetricsRow> rows) {
       if (is_new) curves.push_back({name, {}});
       curves[found->second].points.push_back({row.step, value});
     }
+  }
+  for (Curve& curve : curves) {
+    std::stable_sort(
+        curve.points.begin(), curve.points.end(),
+        [](const Point& a, const Point& b) { return a.step < b.step; });
   }
   return curves;
 }
@@ -139,7 +145,10 @@ Json AttentionJson(absl::Span<const AttentionMap> attention) {
     Json heads = Json::array();
     for (const std::vector<float>& head : map.heads) {
       Json weights = Json::array();
-      for (const float weight : head) weights.push_back(Number(weight, 4));
+      for (const float weight : head) {
+        weights.push_back(std::abs(weight) < kLeastWeight ? Json(0)
+                                                          : Number(weight, 4));
+      }
       heads.push_back(std::move(weights));
     }
     list.push_back({{"sentence", map.sentence},

@@ -43,7 +43,7 @@ struct ReportSample {
 struct ReportContents {
   std::string title = {};
   std::string config_json = {};  // an object; other text is shown as it stands
-  std::vector<MetricsRow> rows = {};  // ReadMetrics; steps do not go back
+  std::vector<MetricsRow> rows = {};  // ReadMetrics
   std::vector<ParameterRow> parameters = {};
   std::vector<ReportSample> samples = {};
   std::vector<AttentionMap> attention = {};  // of a sentence one after another
@@ -51,8 +51,8 @@ struct ReportContents {
 
 // Writes the page whole or leaves what was there; see FileWriter. Equal
 // contents give equal bytes. Of a curve with more than 4000 points the page
-// holds the smallest and the largest of each of 2000 stretches. Throws Error as
-// CheckAttentionMap does.
+// holds the smallest and the largest of each of 2000 stretches; of an attention
+// weight it holds 4 digits. Throws Error as CheckAttentionMap does.
 absl::Status WriteReport(const std::string& path,
                          const ReportContents& contents);
 

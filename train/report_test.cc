@@ -86,6 +86,17 @@ TEST_F(ReportTest, CurvesHoldTheRowsOfEachMetric) {
        "values": [0.100000001, "Infinity"]}])"));
 }
 
+TEST_F(ReportTest, CurvesGoByStep) {
+  const Json curve = Data({.rows = {{5, {{"a", 1}}},
+                                    {2, {{"a", 2}}},
+                                    {5, {{"a", 3}}},
+                                    {3, {{"a", 4}}}}})
+                         .at("curves")
+                         .at(0);
+  EXPECT_EQ(curve.at("steps"), (std::vector<int>{2, 3, 5, 5}));
+  EXPECT_EQ(curve.at("values"), (std::vector<double>{2, 4, 1, 3}));
+}
+
 TEST_F(ReportTest, ALongCurveKeepsWhatStandsOut) {
   constexpr int64_t kRows = 100'003;
   ReportContents contents;
@@ -174,13 +185,13 @@ TEST_F(ReportTest, SamplesAreJudgedWhereSomethingWasWanted) {
 
 TEST_F(ReportTest, AttentionHasFourDigits) {
   AttentionMap map = SmallMap();
-  map.heads[0] = {0.123456f, std::nanf("")};
+  map.heads = {{0.123456f, std::nanf("")}, {9e-7f, -1.23456e-6f}};
   EXPECT_EQ(Data({.attention = {SmallMap(), map}}).at("attention"),
             Json::parse(R"([
       {"sentence": "a b", "layer": "encoder.0", "queries": ["a", "b"],
        "keys": ["x"], "heads": [[0.25, 1], [1e-5, 0.1]]},
       {"sentence": "a b", "layer": "encoder.0", "queries": ["a", "b"],
-       "keys": ["x"], "heads": [[0.1235, "NaN"], [1e-5, 0.1]]}])"));
+       "keys": ["x"], "heads": [[0.1235, "NaN"], [0, -1.235e-6]]}])"));
 }
 
 TEST_F(ReportTest, TheConfigurationIsAnObjectOrText) {

@@ -29,7 +29,7 @@ function linearTicks(low, high, n, least = 0) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(least, power * [1, 2, 5, 10].find((m) => m * power >= rough * 0.999));
   const ticks = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9 && ticks.length < 30; ++i) ticks.push(i * step);
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9 && ticks.length < 30; ++i) ticks.push(i * step + 0);  // no -0
   return ticks;
 }
 
