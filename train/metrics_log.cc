@@ -58,17 +58,12 @@ std::string JsonRow(int64_t step, const std::vector<Metric>& metrics) {
   return line;
 }
 
-struct Row {
-  int64_t step = -1;
-  std::vector<Metric> metrics;
-};
-
 // A row that JsonRow wrote; step -1 if it is something else.
-Row ParseRow(const std::string& line) {
+MetricsRow ParseRow(const std::string& line) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || !object.contains("step")) return {};
-  Row row;
+  MetricsRow row;
   for (const auto& [name, value] : object.items()) {
     if (name == "step") {
       if (!value.is_number_unsigned()) return {};
@@ -92,14 +87,12 @@ Row ParseRow(const std::string& line) {
 template <typename F>
 absl::StatusOr<int64_t> ReadRows(const std::string& path, int64_t last_step,
                                  F each) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return 0;
   std::ifstream file(path, std::ios::binary);
   int64_t size = 0, line_number = 0;
   std::string line;
   while (std::getline(file, line) && !file.eof()) {
     ++line_number;
-    const Row row = ParseRow(line);
+    const MetricsRow row = ParseRow(line);
     if (row.step < 0) {
       return ErrorAt(path, line_number, 1, "not a row of metrics");
     }
@@ -129,12 +122,26 @@ void CheckNames(absl::Span<const Metric> metrics) {
 
 }  // namespace
 
+absl::StatusOr<std::vector<MetricsRow>> ReadMetrics(
+    const std::string& jsonl_path) {
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  std::vector<MetricsRow> rows;
+  const auto size = ReadRows(
+      jsonl_path, kAll, [&](const MetricsRow& row) { rows.push_back(row); });
+  if (!size.ok()) return size.status();
+  return rows;
+}
+
 absl::StatusOr<MetricsLog> MetricsLog::Open(const std::string& csv_path,
                                             const std::string& jsonl_path,
                                             int64_t last_step) {
   int64_t step = -1;
-  const auto kept =
-      ReadRows(jsonl_path, last_step, [&](const Row& row) { step = row.step; });
+  absl::StatusOr<int64_t> kept = 0;
+  std::error_code ignored;
+  if (std::filesystem::exists(jsonl_path, ignored)) {
+    kept = ReadRows(jsonl_path, last_step,
+                    [&](const MetricsRow& row) { step = row.step; });
+  }
   if (!kept.ok()) return kept.status();
   auto jsonl = AppendFile::Open(jsonl_path, *kept);
   if (!jsonl.ok()) return jsonl.status();
@@ -199,13 +206,9 @@ std::string MetricsLog::CsvRow(int64_t step,
 }
 
 absl::Status MetricsLog::RewriteCsv() {
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-  std::vector<Row> rows;
-  const auto size = ReadRows(jsonl_path_, kAll, [&](const Row& row) {
-    AddColumns(row.metrics);
-    rows.push_back(row);
-  });
-  if (!size.ok()) return size.status();
+  const auto rows = ReadMetrics(jsonl_path_);
+  if (!rows.ok()) return rows.status();
+  for (const MetricsRow& row : *rows) AddColumns(row.metrics);
   std::string text = "step";
   for (const auto* columns : {&scalar_columns_, &time_columns_}) {
     for (const std::string& column : *columns) {
@@ -213,7 +216,7 @@ absl::Status MetricsLog::RewriteCsv() {
     }
   }
   absl::StrAppend(&text, "\n");
-  for (const Row& row : rows) {
+  for (const MetricsRow& row : *rows) {
     absl::StrAppend(&text, CsvRow(row.step, row.metrics));
   }
   // The old table stands until the new one is whole. Not flushed to the disk as
