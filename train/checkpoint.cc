@@ -66,7 +66,7 @@ class Loader {
                                 const OptimizerState& own) {
     OptimizerState state{saved.kind, saved.options, {}};
     if (saved.kind != own.kind) {
-      faults_.push_back(absl::StrCat("the optimizer is ", saved.kind,
+      faults_.push_back(absl::StrCat("the optimizer is ", Printable(saved.kind),
                                      " in the file; wanted ", own.kind));
       return state;
     }

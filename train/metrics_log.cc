@@ -58,6 +58,21 @@ std::string JsonRow(int64_t step, const std::vector<Metric>& metrics) {
   return line;
 }
 
+// What is wrong with a row's names, or nothing.
+std::string FaultOfNames(absl::Span<const Metric> metrics) {
+  std::set<absl::string_view> names = {"step"};
+  for (const auto& [name, value] : metrics) {
+    if (name.empty() || Printable(name) != name) {
+      return absl::StrCat("a name must be printable UTF-8, not ", Quoted(name));
+    }
+    if (!names.insert(name).second) {
+      return absl::StrCat("a row has one value for ", Quoted(name),
+                          ", not two");
+    }
+  }
+  return "";
+}
+
 struct Row {
   int64_t step = -1;
   std::vector<Metric> metrics;
@@ -84,6 +99,7 @@ Row ParseRow(const std::string& line) {
       return {};
     }
   }
+  if (!FaultOfNames(row.metrics).empty()) return {};
   return row;
 }
 
@@ -113,20 +129,6 @@ absl::StatusOr<int64_t> ReadRows(const std::string& path, int64_t last_step,
   return size;
 }
 
-void CheckNames(absl::Span<const Metric> metrics) {
-  std::set<absl::string_view> names = {"step"};
-  for (const auto& [name, value] : metrics) {
-    if (name.empty() || Printable(name) != name) {
-      throw Error(absl::StrCat("MetricsLog: a name must be printable UTF-8, ",
-                               "not ", Quoted(name)));
-    }
-    if (!names.insert(name).second) {
-      throw Error(absl::StrCat("MetricsLog: a row has one value for ",
-                               Quoted(name), ", not two"));
-    }
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<MetricsLog> MetricsLog::Open(const std::string& csv_path,
@@ -145,7 +147,8 @@ absl::StatusOr<MetricsLog> MetricsLog::Open(const std::string& csv_path,
 }
 
 absl::Status MetricsLog::Write(int64_t step, absl::Span<const Metric> metrics) {
-  CheckNames(metrics);
+  const std::string fault = FaultOfNames(metrics);
+  if (!fault.empty()) throw Error(absl::StrCat("MetricsLog: ", fault));
   if (step < std::max<int64_t>(step_, 0)) {
     throw Error(absl::StrCat("MetricsLog: step ", step, " after step ", step_));
   }

@@ -19,21 +19,20 @@
 namespace wengert::train {
 namespace {
 
-// In memory where there is such a folder, for each input is a file.
-const std::string& Folder() {
-  static const std::string folder = [] {
-    const std::string shared = "/dev/shm";
-    const std::string path =
-        absl::StrCat(std::filesystem::exists(shared)
-                         ? shared
-                         : std::filesystem::temp_directory_path().string(),
-                     "/metrics_log_fuzz.", getpid());
-    std::filesystem::create_directories(path);
-    std::atexit([] { std::filesystem::remove_all(Folder()); });
-    return path;
-  }();
-  return folder;
-}
+// A folder for the run, in memory where there is such a place.
+class Folder {
+ public:
+  Folder() { std::filesystem::create_directories(path_); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string File(const std::string& name) const { return path_ / name; }
+
+ private:
+  const std::filesystem::path path_ =
+      (std::filesystem::exists("/dev/shm")
+           ? std::filesystem::path("/dev/shm")
+           : std::filesystem::temp_directory_path()) /
+      absl::StrCat("metrics_log_fuzz.", getpid());
+};
 
 std::string Contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -41,7 +40,8 @@ std::string Contents(const std::string& path) {
 }
 
 void Check(const std::string& text, int64_t last_step) {
-  const std::string csv = Folder() + "/csv", jsonl = Folder() + "/jsonl";
+  static const Folder folder;
+  const std::string csv = folder.File("csv"), jsonl = folder.File("jsonl");
   std::ofstream(jsonl, std::ios::binary) << text;
   auto log = MetricsLog::Open(csv, jsonl, last_step);
   if (!log.ok()) {
