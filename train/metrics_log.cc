@@ -58,6 +58,21 @@ std::string JsonRow(int64_t step, const std::vector<Metric>& metrics) {
   return line;
 }
 
+// What is wrong with a row's names, or nothing.
+std::string FaultOfNames(absl::Span<const Metric> metrics) {
+  std::set<absl::string_view> names = {"step"};
+  for (const auto& [name, value] : metrics) {
+    if (name.empty() || Printable(name) != name) {
+      return absl::StrCat("a name must be printable UTF-8, not ", Quoted(name));
+    }
+    if (!names.insert(name).second) {
+      return absl::StrCat("a row has one value for ", Quoted(name),
+                          ", not two");
+    }
+  }
+  return "";
+}
+
 // A row that JsonRow wrote; step -1 if it is something else.
 MetricsRow ParseRow(const std::string& line) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -79,6 +94,7 @@ MetricsRow ParseRow(const std::string& line) {
       return {};
     }
   }
+  if (!FaultOfNames(row.metrics).empty()) return {};
   return row;
 }
 
@@ -104,20 +120,6 @@ absl::StatusOr<int64_t> ReadRows(const std::string& path, int64_t last_step,
     return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
   }
   return size;
-}
-
-void CheckNames(absl::Span<const Metric> metrics) {
-  std::set<absl::string_view> names = {"step"};
-  for (const auto& [name, value] : metrics) {
-    if (name.empty() || Printable(name) != name) {
-      throw Error(absl::StrCat("MetricsLog: a name must be printable UTF-8, ",
-                               "not ", Quoted(name)));
-    }
-    if (!names.insert(name).second) {
-      throw Error(absl::StrCat("MetricsLog: a row has one value for ",
-                               Quoted(name), ", not two"));
-    }
-  }
 }
 
 }  // namespace
@@ -152,7 +154,8 @@ absl::StatusOr<MetricsLog> MetricsLog::Open(const std::string& csv_path,
 }
 
 absl::Status MetricsLog::Write(int64_t step, absl::Span<const Metric> metrics) {
-  CheckNames(metrics);
+  const std::string fault = FaultOfNames(metrics);
+  if (!fault.empty()) throw Error(absl::StrCat("MetricsLog: ", fault));
   if (step < std::max<int64_t>(step_, 0)) {
     throw Error(absl::StrCat("MetricsLog: step ", step, " after step ", step_));
   }

@@ -194,7 +194,8 @@ TEST_F(MetricsLogTest, RefusesAFileOfSomethingElseAndLeavesIt) {
   for (const char* line :
        {"", "[1]", "{\"loss\":1}", "{\"step\":-1}", "{\"step\":1.5}",
         "{\"step\":1,\"loss\":null}", "{\"step\":1,\"loss\":\"nan\"}",
-        "{\"step\":1,\"loss\":1e999}", "{\"step\":18446744073709551615}"}) {
+        "{\"step\":1,\"loss\":1e999}", "{\"step\":18446744073709551615}",
+        "{\"step\":1,\"two\\nlines\":1}", "{\"step\":1,\"\":1}"}) {
     const std::string text = absl::StrCat("{\"step\":0}\n", line, "\n");
     SetContents(jsonl_, text);
     SetContents(csv_, "kept");
