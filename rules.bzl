@@ -23,7 +23,7 @@ def library(name, exclude = [], visibility = ["//visibility:public"], **kwargs):
         **kwargs
     )
 
-def programs(deps, srcs = None):
+def programs(deps, srcs = None, data = []):
     """Makes a cc_binary of each of `srcs`; returns their names.
 
     Unless they are named, that is every *.cc which is no test.
@@ -36,6 +36,8 @@ def programs(deps, srcs = None):
         native.cc_binary(
             name = names[-1],
             srcs = [src],
+            data = data,
+            visibility = ["//:__subpackages__"],
             deps = deps,
         )
     return names

@@ -2,7 +2,10 @@
 // <!-- FILE --> stands in that file as it is, and a ```text block behind
 // <!-- output of PROGRAM --> is what the program prints.
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -56,7 +59,8 @@ std::vector<Block> BlocksOf(const std::string& guide) {
 
 TEST(Guides, SamplesAreTheCode) {
   int samples = 0, outputs = 0;
-  for (const char* guide : {"README.md", "docs/extending.md"}) {
+  for (const char* guide :
+       {"README.md", "docs/extending.md", "docs/training.md"}) {
     for (const Block& block : BlocksOf(guide)) {
       if (block.language == "cpp") {
         ++samples;
@@ -69,8 +73,54 @@ TEST(Guides, SamplesAreTheCode) {
       }
     }
   }
-  EXPECT_GE(samples, 5);
+  EXPECT_GE(samples, 7);
   EXPECT_GE(outputs, 1);
+}
+
+// The commands of a ```sh block behind <!-- run --> succeed, one after the
+// other in an empty folder, and so do the programs of the samples.
+TEST(Guides, CommandsRun) {
+  const std::string root = std::filesystem::current_path();
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / "commands";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  setenv("BUILD_WORKING_DIRECTORY", folder.c_str(), /*overwrite=*/1);
+  int commands = 0;
+  for (const Block& block : BlocksOf("docs/training.md")) {
+    if (block.source != "run") continue;
+    std::istringstream lines(block.text);
+    std::string line;
+    while (std::getline(lines, line)) {
+      ++commands;
+      std::smatch parts;
+      ASSERT_TRUE(std::regex_match(
+          line, parts, std::regex("bazel run //([a-z_/]+):?([a-z_]*) -- (.*)")))
+          << line;
+      // //a/b is short for //a/b:b.
+      const std::string package = parts[1], name = parts[2];
+      const std::string program =
+          package + "/" +
+          (name.empty() ? package.substr(package.rfind('/') + 1) : name);
+      EXPECT_EQ(
+          std::system((program + " " + parts[3].str() + " >/dev/null").c_str()),
+          0)
+          << line;
+    }
+  }
+  EXPECT_GE(commands, 6);
+  for (const char* file : {"runs/first/report.html", "runs/second/report.html",
+                           "runs/profiled/trace.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder / file)) << file;
+  }
+  std::filesystem::current_path(folder);
+  EXPECT_EQ(std::system((root + "/docs/own_loop").c_str()), 0);
+  EXPECT_TRUE(std::filesystem::exists("own.safetensors"));
+  EXPECT_EQ(
+      std::system((root + "/docs/training_loop --run_dir=runs/own").c_str()),
+      0);
+  EXPECT_TRUE(std::filesystem::exists("runs/own/report.html"));
+  std::filesystem::current_path(root);
 }
 
 }  // namespace

@@ -104,6 +104,7 @@ StepInfo Loop::Step(const LossFunction& loss) {
       const absl::Span<const int64_t> rows = run_.batches->Next();
       Tape tape = run_.generator ? Tape(*run_.generator) : Tape();
       tape.set_check_finite(blame);
+      tape.set_observer(profile_);
       const BatchLoss batch = loss(rows);
       if (options_.accumulate == 1) {
         tape.Backward(batch.loss);
@@ -119,6 +120,7 @@ StepInfo Loop::Step(const LossFunction& loss) {
     store.ZeroGrad();
     throw;
   }
+  const Profile::Span span(profile_, "optimizer");
   info.loss = loss_sum / info.units;
   const ClipResult clip = ClipGradNorm(store, options_.clip_norm);
   info.grad_norm = clip.norm;
@@ -136,6 +138,7 @@ StepInfo Loop::Step(const LossFunction& loss) {
 }
 
 void Loop::Evaluate(const EvaluateFunction& evaluate, StepInfo& info) {
+  const Profile::Span span(profile_, "evaluation");
   info.evaluation = evaluate();
   const auto metric = std::find_if(
       info.evaluation.begin(), info.evaluation.end(),

@@ -26,6 +26,7 @@
 #include "autograd/tensor.h"
 #include "train/checkpoint.h"
 #include "train/metrics_log.h"
+#include "train/profile.h"
 
 namespace wengert::train {
 
@@ -119,6 +120,10 @@ class Loop {
   // Ends Run after this step; for OnStep.
   void Stop() { stop_ = true; }
 
+  // Watches what the steps spend their time on; null does not. It must outlive
+  // the loop's runs.
+  void set_profile(Profile* profile) { profile_ = profile; }
+
   const TrainingRun& run() const { return run_; }
   const LoopOptions& options() const { return options_; }
   const LoopState& state() const { return state_; }
@@ -137,6 +142,7 @@ class Loop {
   const LoopOptions options_;
   LoopState state_;
   bool stop_ = false;
+  Profile* profile_ = nullptr;
   std::vector<std::function<void(const StepInfo&)>> on_step_;
 };
 

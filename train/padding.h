@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "autograd/tensor.h"
 
@@ -14,15 +15,16 @@ struct PaddedRows {
   Tensor key_mask;  // bool [B, T]: true where a token stands
 };
 
-// Each row's ids with pad_id behind them. The ids of targets padded with a
-// loss's ignore_index are its labels:
+// The ids of row(0), ..., row(n - 1), each with pad_id behind them. The ids of
+// targets padded with a loss's ignore_index are its labels:
 //
-//   const auto x = PadRows(sources, 0);
-//   const Tensor labels = PadRows(targets, -100).ids;
+//   const auto x = PadRows(n, source, 0);
+//   const Tensor labels = PadRows(n, target, -100).ids;
 //   CrossEntropy(model(x.ids, x.key_mask), labels, {.ignore_index = -100});
 //
 // Throws Error if there are no rows or all are empty.
-PaddedRows PadRows(absl::Span<const absl::Span<const int64_t>> rows,
+PaddedRows PadRows(int64_t n,
+                   absl::FunctionRef<absl::Span<const int64_t>(int64_t)> row,
                    int64_t pad_id);
 
 }  // namespace wengert::train

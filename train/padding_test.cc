@@ -9,8 +9,9 @@ namespace wengert::train {
 namespace {
 
 TEST(PadRows, PutsPaddingBehindEachRow) {
-  const std::vector<int64_t> a = {3, 1, 2}, b, c = {7};
-  const PaddedRows padded = PadRows({a, b, c}, -100);
+  const std::vector<std::vector<int64_t>> rows = {{3, 1, 2}, {}, {7}};
+  const PaddedRows padded = PadRows(
+      3, [&](int64_t i) { return absl::MakeConstSpan(rows[i]); }, -100);
   EXPECT_TRUE(SameBits(
       padded.ids, Tensor::Of<int64_t>({3, 3}, {3, 1, 2, -100, -100, -100,  //
                                                7, -100, -100})));
@@ -21,11 +22,10 @@ TEST(PadRows, PutsPaddingBehindEachRow) {
 }
 
 TEST(PadRows, RefusesABatchWithoutTokens) {
-  EXPECT_EQ(ErrorOf([] { PadRows({}, 0); }),
+  const auto empty = [](int64_t) { return absl::Span<const int64_t>(); };
+  EXPECT_EQ(ErrorOf([&] { PadRows(0, empty, 0); }),
             "PadRows: 0 rows, wanted one with a token");
-  EXPECT_EQ(ErrorOf([] {
-              PadRows({{}, {}}, 0);
-            }),
+  EXPECT_EQ(ErrorOf([&] { PadRows(2, empty, 0); }),
             "PadRows: 2 rows, wanted one with a token");
 }
 

@@ -12,6 +12,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "autograd/error.h"
+#include "train/command_line.h"
+#include "train/png.h"
 
 namespace wengert::train {
 namespace {
@@ -69,6 +71,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(
   for (const std::string& note : recorder->notes_) {
     recorder->progress_->Message(note);
   }
+  if (o.profile) loop.set_profile(&recorder->profile_.emplace());
   loop.OnStep([r = recorder.get()](const StepInfo& info) { r->OnStep(info); });
   return recorder;
 }
@@ -163,6 +166,9 @@ void Recorder::OnStep(const StepInfo& info) {
       info.step % options_.histograms_every == 0) {
     WriteHistograms(info.step);
   }
+  if (!info.evaluation.empty() && options_.attention) {
+    WriteAttention(info.step);
+  }
   // The checkpoint last, so that it never knows less than the rows.
   const bool due = options_.checkpoint_every > 0
                        ? info.step % options_.checkpoint_every == 0
@@ -210,6 +216,38 @@ void Recorder::WriteHistograms(int64_t step) {
   }
 }
 
+// The first sentence's layers.
+void Recorder::WriteAttention(int64_t step) {
+  const std::vector<AttentionMap> maps = options_.attention();
+  for (const AttentionMap& map : maps) {
+    if (map.sentence != maps[0].sentence) break;
+    Warn(events_->Image(step, "attention/" + map.layer, AttentionPng(map)));
+  }
+}
+
+void Recorder::WriteReport() {
+  const auto rows = ReadMetrics(folder_->metrics_jsonl());
+  if (!rows.ok()) return Warn(rows.status());
+  ReportContents report = {
+      .title = std::filesystem::path(options_.run_dir).filename(),
+      .config_json = config_,
+      .rows = *rows,
+      .parameters = ParameterRows(*loop_.run().parameters)};
+  if (options_.samples) report.samples = options_.samples();
+  if (options_.attention) report.attention = options_.attention();
+  Warn(train::WriteReport(folder_->report(), report));
+}
+
+void Recorder::TellProfile() {
+  loop_.set_profile(nullptr);
+  progress_->Message(profile_->Table());
+  const std::string path =
+      folder_ ? folder_->path() + "/trace.json" : UserPath("trace.json");
+  const absl::Status status = profile_->WriteChromeTrace(path);
+  Warn(status);
+  if (status.ok()) progress_->Message("wrote " + path);
+}
+
 void Recorder::SaveCheckpoint(const std::vector<Metric>& evaluation) {
   CheckpointInfo info;
   loop_.Save(info);
@@ -245,7 +283,9 @@ absl::Status Recorder::Finish(const absl::StatusOr<LoopEnd>& end) {
     // A run that went wrong stays as its last checkpoint has it.
     if (end.ok() && saved_step_ != loop_.state().step) SaveCheckpoint({});
     status.Update(keeper_->Finish());
+    WriteReport();
   }
+  if (profile_) TellProfile();
   if (end.ok() && !end->complete()) progress_->Warning(StopText(*end));
   if (end.ok() && end->why == LoopEnd::kPatience) {
     progress_->Message(absl::StrCat("no better ", loop_.options().best_metric,

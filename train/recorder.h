@@ -22,7 +22,9 @@
 #include "train/checkpoint_keeper.h"
 #include "train/loop.h"
 #include "train/metrics_log.h"
+#include "train/profile.h"
 #include "train/progress.h"
+#include "train/report.h"
 #include "train/run_folder.h"
 #include "train/tensorboard.h"
 
@@ -41,6 +43,12 @@ struct RecorderOptions {
   int64_t histograms_every = 0;  // steps; 0: none of weights and gradients
   std::string unit = "tokens";   // what BatchLoss counts
   ProgressOptions::Style progress = ProgressOptions::kAuto;
+  // Prints a table of what the steps spent their time on, and writes it as a
+  // Chrome trace: trace.json, in the run's folder or else where the user is.
+  bool profile = false;
+  // Shown by the report, and attention after each evaluation by TensorBoard.
+  std::function<std::vector<AttentionMap>()> attention = {};
+  std::function<std::vector<ReportSample>()> samples = {};
 };
 
 class Recorder {
@@ -55,7 +63,8 @@ class Recorder {
       Loop& loop, RecorderOptions options);
 
   // After Run, with what it returned: saves what is not saved yet, waits until
-  // it is on disk, and says how the run ended and how to go on with it. Errors:
+  // it is on disk, writes the report, and says how to go on with a run that is
+  // not over. Errors:
   // the run's own, or that the last checkpoint could not be written. What else
   // goes wrong with files is told once, as a warning, and the run goes on.
   absl::Status Finish(const absl::StatusOr<LoopEnd>& end);
@@ -71,6 +80,9 @@ class Recorder {
   void WriteRow(const StepInfo& info);
   void WriteHistograms(int64_t step);
   void TellEvaluation(const StepInfo& info);
+  void WriteAttention(int64_t step);
+  void WriteReport();
+  void TellProfile();
   void SaveCheckpoint(const std::vector<Metric>& evaluation);
   void Warn(const absl::Status& status);
   std::string StopText(const LoopEnd& end) const;
@@ -84,6 +96,7 @@ class Recorder {
   std::string config_;
   std::vector<std::string> notes_;  // for the first line
   std::optional<Progress> progress_;
+  std::optional<Profile> profile_;
 
   // Of the row that is being gathered.
   double loss_sum_ = 0;

@@ -28,6 +28,10 @@ ABSL_FLAG(int64_t, histograms_every, 0,
 ABSL_FLAG(
     double, seconds, 0,
     "Stop after so many seconds and save; --resume goes on. 0: no limit.");
+ABSL_FLAG(
+    bool, profile, false,
+    "At the end print a table of operations by time, and write trace.json "
+    "(into the run's folder), which https://ui.perfetto.dev shows.");
 ABSL_FLAG(bool, quiet, false, "No progress, only warnings.");
 
 namespace wengert::train {
@@ -50,7 +54,9 @@ absl::Status SetFlagsOf(const std::string& run_dir) {
         absl::StrCat(path, ": not the configuration of a run"));
   }
   for (const auto& [name, value] : config["flags"].items()) {
-    if (name == "run_dir" || name == "resume" || name == "quiet") continue;
+    if (name == "run_dir" || name == "resume" || name == "quiet" ||
+        name == "profile")
+      continue;
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     if (!flag) continue;
     std::string error;
@@ -115,7 +121,8 @@ RecorderOptions RecorderFlags(uint64_t seed) {
           .keep_checkpoints = absl::GetFlag(FLAGS_keep_checkpoints),
           .histograms_every = absl::GetFlag(FLAGS_histograms_every),
           .progress = absl::GetFlag(FLAGS_quiet) ? ProgressOptions::kQuiet
-                                                 : ProgressOptions::kAuto};
+                                                 : ProgressOptions::kAuto,
+          .profile = absl::GetFlag(FLAGS_profile)};
 }
 
 LoopOptions LoopFlags() { return {.seconds = absl::GetFlag(FLAGS_seconds)}; }

@@ -9,21 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "autograd/error.h"
 #include "train/text_file.h"
 
 namespace wengert {
 namespace {
 
-void Check(const AttentionPicture& picture) {
-  for (size_t h = 0; h < picture.heads.size(); ++h) {
-    const size_t wanted = picture.queries.size() * picture.keys.size();
-    if (picture.heads[h].size() == wanted) continue;
-    throw Error(absl::StrCat("AttentionPicture: head ", h, " has ",
-                             picture.heads[h].size(), " weights, wanted ",
-                             picture.queries.size(), " queries x ",
-                             picture.keys.size(), " keys"));
-  }
+// Above a map's grids.
+std::string Title(const train::AttentionMap& map) {
+  return map.layer.empty() ? map.sentence
+                           : absl::StrCat(map.sentence, ", ", map.layer);
 }
 
 // Columns that a text takes in a terminal: East Asian characters take two. The
@@ -138,11 +132,11 @@ std::string SvgCell(int x, int y, int width, double weight) {
 
 }  // namespace
 
-std::string AttentionText(const AttentionPicture& picture, bool color,
+std::string AttentionText(const train::AttentionMap& map, bool color,
                           int columns) {
-  Check(picture);
-  const std::vector<std::string> queries = Printable(picture.queries);
-  const std::vector<std::string> keys = Printable(picture.keys);
+  train::CheckAttentionMap("AttentionText", map);
+  const std::vector<std::string> queries = Printable(map.queries);
+  const std::vector<std::string> keys = Printable(map.keys);
   const int label_width = WidestLabel(queries);
   const int cell_width = std::max(WidestLabel(keys) + 2, 8);
   const int grid_width =
@@ -150,9 +144,9 @@ std::string AttentionText(const AttentionPicture& picture, bool color,
   const int gap = 3;
   const size_t per_line = std::max((columns + gap) / (grid_width + gap), 1);
 
-  std::string text = train::Printable(picture.title) + "\n";
-  for (size_t first = 0; first < picture.heads.size(); first += per_line) {
-    const size_t end = std::min(first + per_line, picture.heads.size());
+  std::string text = train::Printable(Title(map)) + "\n";
+  for (size_t first = 0; first < map.heads.size(); first += per_line) {
+    const size_t end = std::min(first + per_line, map.heads.size());
     // Line 0 names the heads, line 1 the keys, then comes a line a query.
     for (size_t line = 0; line < queries.size() + 2; ++line) {
       std::string row;
@@ -173,7 +167,7 @@ std::string AttentionText(const AttentionPicture& picture, bool color,
             absl::StrAppend(&row, Spaces(margin - right), keys[k],
                             Spaces(right));
           } else {
-            row += TextCell(picture.heads[h][(line - 2) * keys.size() + k],
+            row += TextCell(map.heads[h][(line - 2) * keys.size() + k],
                             cell_width, color);
           }
         }
@@ -186,41 +180,41 @@ std::string AttentionText(const AttentionPicture& picture, bool color,
 }
 
 std::string AttentionSvg(const std::string& title,
-                         const std::vector<AttentionPicture>& pictures) {
+                         const std::vector<train::AttentionMap>& maps) {
   std::string body;
   int width = 0;
   int y = kGap + kTitleHeight;
-  for (const AttentionPicture& picture : pictures) {
-    Check(picture);
-    const int rows = static_cast<int>(picture.queries.size());
-    const int columns = static_cast<int>(picture.keys.size());
+  for (const train::AttentionMap& map : maps) {
+    train::CheckAttentionMap("AttentionSvg", map);
+    const int rows = static_cast<int>(map.queries.size());
+    const int columns = static_cast<int>(map.keys.size());
     const int label_width =
-        WidestLabel(Printable(picture.queries)) * kCharacter + 8;
+        WidestLabel(Printable(map.queries)) * kCharacter + 8;
     const int cell_width =
-        std::max(WidestLabel(Printable(picture.keys)) * kCharacter + 8, 44);
+        std::max(WidestLabel(Printable(map.keys)) * kCharacter + 8, 44);
 
-    body += SvgText(kGap, y + 14, "title", picture.title);
+    body += SvgText(kGap, y + 14, "title", Title(map));
     int x = kGap;
-    for (size_t h = 0; h < picture.heads.size(); ++h) {
+    for (size_t h = 0; h < map.heads.size(); ++h) {
       const int left = x + label_width;
       const int top = y + kHeadingHeight;
       body += SvgText(left, y + 32, "head", absl::StrCat("head ", h + 1));
       for (int k = 0; k < columns; ++k) {
         body += SvgText(left + k * cell_width + cell_width / 2, top - 6, "key",
-                        picture.keys[k]);
+                        map.keys[k]);
       }
       for (int q = 0; q < rows; ++q) {
         const int cell_top = top + q * kCellHeight;
         body += SvgText(left - 8, cell_top + kCellHeight / 2 + 5, "query",
-                        picture.queries[q]);
+                        map.queries[q]);
         for (int k = 0; k < columns; ++k) {
           body += SvgCell(left + k * cell_width, cell_top, cell_width,
-                          picture.heads[h][q * columns + k]);
+                          map.heads[h][q * columns + k]);
         }
       }
       x = left + columns * cell_width + kGap;
     }
-    width = std::max({width, x, 2 * kGap + Width(picture.title) * kCharacter});
+    width = std::max({width, x, 2 * kGap + Width(Title(map)) * kCharacter});
     y += kHeadingHeight + rows * kCellHeight + kGap;
   }
   const absl::string_view caption =

@@ -6,28 +6,21 @@
 #include <string>
 #include <vector>
 
-namespace wengert {
+#include "train/attention_map.h"
 
-// What the heads of one layer do with one sentence.
-struct AttentionPicture {
-  std::string title;
-  std::vector<std::string> queries;  // labels the rows
-  std::vector<std::string> keys;     // labels the columns
-  // A head's weights in [0, 1]: queries.size() x keys.size(), row-major.
-  std::vector<std::vector<double>> heads;
-};
+namespace wengert {
 
 // One grid for each head, as many side by side as fit a line of `columns`
 // characters. With colour a cell's grey says its weight, black 0 and white 1,
 // by ANSI codes for 256 colours; without, the characters " ░▒▓█" do. Throws
-// Error where a head's size does not fit the labels.
-std::string AttentionText(const AttentionPicture& picture, bool color,
+// Error as train::CheckAttentionMap does.
+std::string AttentionText(const train::AttentionMap& map, bool color,
                           int columns = 80);
 
-// The text of an SVG file: one row of grids for each picture under the title.
+// The text of an SVG file: one row of grids for each map under the title.
 // Throws as AttentionText does.
 std::string AttentionSvg(const std::string& title,
-                         const std::vector<AttentionPicture>& pictures);
+                         const std::vector<train::AttentionMap>& maps);
 
 }  // namespace wengert
 

@@ -14,8 +14,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-AttentionPicture OneIsOne() {
+train::AttentionMap OneIsOne() {
   return {"one is one",
+          "",
           {"one", "is"},
           {"one", "is"},
           {{0.03, 0.97, 1, 0}, {0.25, 0.75, 0.5, 0.5}}};
@@ -79,8 +80,8 @@ TEST(AttentionText, WrapsWhatDoesNotFit) {
 }
 
 TEST(AttentionText, AlignsLongAndWideLabels) {
-  const AttentionPicture picture{
-      "", {"七", "seven"}, {"paragraph", "七 é"}, {{0, 1, 1, 0}}};
+  const train::AttentionMap picture{
+      "", "", {"七", "seven"}, {"paragraph", "七 é"}, {{0, 1, 1, 0}}};
   EXPECT_EQ(AttentionText(picture, /*color=*/false),
             "\n"
             "head 1\n"
@@ -90,7 +91,8 @@ TEST(AttentionText, AlignsLongAndWideLabels) {
 }
 
 TEST(AttentionText, ColoursFromBlackToWhite) {
-  const AttentionPicture picture{"t", {"q"}, {"a", "b", "c"}, {{0, 1, 0.5}}};
+  const train::AttentionMap picture{
+      "t", "", {"q"}, {"a", "b", "c"}, {{0, 1, 0.5}}};
   EXPECT_EQ(AttentionText(picture, /*color=*/true),
             "t\n"
             "head 1\n"
@@ -101,8 +103,11 @@ TEST(AttentionText, ColoursFromBlackToWhite) {
 }
 
 TEST(AttentionText, ShadesValuesOutsideAndControlCharacters) {
-  const AttentionPicture picture{
-      "a\x1b[2J", {"q\n"}, {"\xFF", "k", "k"}, {{std::nan(""), 1.5, -0.5}}};
+  const train::AttentionMap picture{"a\x1b[2J",
+                                    "",
+                                    {"q\n"},
+                                    {"\xFF", "k", "k"},
+                                    {{std::nanf(""), 1.5, -0.5}}};
   EXPECT_EQ(AttentionText(picture, /*color=*/false),
             "a\uFFFD[2J\n"
             "head 1\n"
@@ -111,17 +116,17 @@ TEST(AttentionText, ShadesValuesOutsideAndControlCharacters) {
 }
 
 TEST(AttentionText, RefusesAHeadThatDoesNotFitTheLabels) {
-  AttentionPicture picture = OneIsOne();
+  train::AttentionMap picture = OneIsOne();
   picture.heads[1].pop_back();
   EXPECT_EQ(ErrorOf([&] { AttentionText(picture, false); }),
-            "AttentionPicture: head 1 has 3 weights, wanted 2 queries x 2 "
-            "keys");
+            "AttentionText: attention of layer \"\" has 3 weights in head 1, "
+            "wanted 2 queries x 2 keys");
   EXPECT_THROW(AttentionSvg("title", {OneIsOne(), picture}), Error);
 }
 
 TEST(AttentionSvg, DrawsEveryCellOfEveryPicture) {
-  AttentionPicture wide = OneIsOne();
-  wide.title = "two is two";
+  train::AttentionMap wide = OneIsOne();
+  wide.sentence = "two is two";
   wide.keys.push_back("key");
   wide.heads = {{0, 0.125, 0.25, 0.5, 0.75, 1}};
   const std::string svg = AttentionSvg("Attention", {OneIsOne(), wide});
@@ -170,8 +175,8 @@ TEST(AttentionSvg, PlacesHeadsSideBySide) {
 }
 
 TEST(AttentionSvg, EscapesText) {
-  const AttentionPicture picture{
-      "<b> & \x01", {"<"}, {"&amp;"}, {{std::nan("")}}};
+  const train::AttentionMap picture{
+      "<b> & \x01", "", {"<"}, {"&amp;"}, {{std::nanf("")}}};
   const std::string svg = AttentionSvg("</title>", {picture});
   EXPECT_TRUE(IsWellFormed(svg));
   EXPECT_THAT(svg, HasSubstr("<title>&lt;/title&gt;</title>"));

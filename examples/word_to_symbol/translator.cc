@@ -4,12 +4,12 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/ops.h"
 #include "autograd/random.h"
 #include "train/adam.h"
 #include "train/batch_stream.h"
+#include "train/padding.h"
 #include "train/schedule.h"
 #include "train/text_file.h"
 
@@ -17,30 +17,6 @@ namespace wengert {
 namespace {
 
 constexpr int64_t kIgnored = -100;  // a padded position has no target
-
-// Sentences of several lengths as one array, padded at the end.
-struct Batch {
-  Tensor words;     // int64 [B, T]
-  Tensor key_mask;  // bool [B, T]
-};
-
-// Of the sentences row(0), ..., row(n - 1).
-Batch MakeBatch(size_t n,
-                absl::FunctionRef<const std::vector<int64_t>&(size_t)> row) {
-  size_t length = 0;
-  for (size_t i = 0; i < n; ++i) length = std::max(length, row(i).size());
-  const Shape shape{static_cast<int64_t>(n), static_cast<int64_t>(length)};
-  Batch batch{Tensor::Zeros(shape, DType::kInt64),
-              Tensor::Zeros(shape, DType::kBool)};
-  for (size_t i = 0; i < n; ++i) {
-    const std::vector<int64_t>& ids = row(i);
-    std::copy(ids.begin(), ids.end(),
-              batch.words.mutable_data<int64_t>() + i * length);
-    std::fill_n(batch.key_mask.mutable_data<bool>() + i * length, ids.size(),
-                true);
-  }
-  return batch;
-}
 
 ModelOptions Complete(ModelOptions options, const Corpus& corpus) {
   options.n_words = corpus.words.size();
@@ -90,17 +66,14 @@ train::BatchLoss Translator::Loss(absl::Span<const int64_t> rows) const {
   for (const int64_t i : rows) {
     n_symbols += static_cast<int64_t>(pairs[i].target.size());
   }
-  const Batch batch = MakeBatch(
-      rows.size(), [&](size_t i) -> const auto& {
-        return pairs[rows[i]].source;
-      });
-  const Batch targets = MakeBatch(
-      rows.size(), [&](size_t i) -> const auto& {
-        return pairs[rows[i]].target;
-      });
-  const Tensor labels = Where(batch.key_mask, targets.words,
-                              Tensor::Full({}, kIgnored, DType::kInt64));
-  return {CrossEntropy(model_(batch.words, batch.key_mask), labels,
+  const int64_t n = static_cast<int64_t>(rows.size());
+  const train::PaddedRows words = train::PadRows(
+      n, [&](int64_t i) { return absl::MakeConstSpan(pairs[rows[i]].source); },
+      0);
+  const train::PaddedRows labels = train::PadRows(
+      n, [&](int64_t i) { return absl::MakeConstSpan(pairs[rows[i]].target); },
+      kIgnored);
+  return {CrossEntropy(model_(words.ids, words.key_mask), labels.ids,
                        {.ignore_index = kIgnored}),
           n_symbols};
 }
@@ -140,9 +113,10 @@ absl::StatusOr<train::LoopEnd> Translator::Train(
 
 std::vector<std::vector<int64_t>> Translator::Translate(
     const std::vector<std::vector<int64_t>>& sentences) const {
-  const Batch batch = MakeBatch(
-      sentences.size(), [&](size_t i) -> const auto& { return sentences[i]; });
-  const Tensor best = ArgMax(model_(batch.words, batch.key_mask), -1);
+  const train::PaddedRows words = train::PadRows(
+      sentences.size(),
+      [&](int64_t i) { return absl::MakeConstSpan(sentences[i]); }, 0);
+  const Tensor best = ArgMax(model_(words.ids, words.key_mask), -1);
   std::vector<std::vector<int64_t>> result;
   for (size_t i = 0; i < sentences.size(); ++i) {
     const auto row = best.span<int64_t>().subspan(i * best.dim(1));
@@ -151,27 +125,27 @@ std::vector<std::vector<int64_t>> Translator::Translate(
   return result;
 }
 
-std::vector<AttentionPicture> Translator::Attention(
+std::vector<train::AttentionMap> Translator::Attention(
     const std::vector<int64_t>& sentence) const {
-  const Batch batch = MakeBatch(
-      1, [&](size_t) -> const auto& { return sentence; });
-  std::vector<AttentionPicture> pictures;
-  for (const Tensor& weights : model_.Attention(batch.words, batch.key_mask)) {
-    AttentionPicture picture;
-    picture.title = corpus_.words.Decode(sentence);
-    if (options_.n_layers > 1) {
-      absl::StrAppend(&picture.title, ", layer ", pictures.size());
-    }
-    for (int64_t id : sentence) {
-      picture.queries.push_back(corpus_.words.Word(id));
-    }
-    picture.keys = picture.queries;
+  const train::PaddedRows words = train::PadRows(
+      1, [&](int64_t) { return absl::MakeConstSpan(sentence); }, 0);
+  std::vector<std::string> labels;
+  for (int64_t id : sentence) labels.push_back(corpus_.words.Word(id));
+  std::vector<train::AttentionMap> maps;
+  for (const Tensor& weights : model_.Attention(words.ids, words.key_mask)) {
+    train::AttentionMap map = {.sentence = corpus_.words.Decode(sentence),
+                               .layer = absl::StrCat("layer ", maps.size()),
+                               .queries = labels,
+                               .keys = labels,
+                               .heads = {}};
     for (int64_t h = 0; h < weights.dim(1); ++h) {
-      picture.heads.push_back(Slice(weights, 1, h, 1).ToVector());
+      const Tensor head = Slice(weights, 1, h, 1);
+      map.heads.emplace_back(head.data<float>(),
+                             head.data<float>() + head.size());
     }
-    pictures.push_back(std::move(picture));
+    maps.push_back(std::move(map));
   }
-  return pictures;
+  return maps;
 }
 
 absl::StatusOr<std::vector<int64_t>> Translator::Encode(

@@ -10,9 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "examples/word_to_symbol/attention_picture.h"
 #include "examples/word_to_symbol/model.h"
 #include "nn/parameter_store.h"
+#include "train/attention_map.h"
 #include "train/corpus.h"
 #include "train/loop.h"
 #include "train/recorder.h"
@@ -62,8 +62,8 @@ class Translator {
   // Predicted symbol ids of each sentence.
   std::vector<std::vector<int64_t>> Translate(
       const std::vector<std::vector<int64_t>>& sentences) const;
-  // One picture for each layer.
-  std::vector<AttentionPicture> Attention(
+  // One map for each layer.
+  std::vector<train::AttentionMap> Attention(
       const std::vector<int64_t>& sentence) const;
   // Word ids of a sentence that a person typed, if it can be translated.
   absl::StatusOr<std::vector<int64_t>> Encode(const std::string& text) const;

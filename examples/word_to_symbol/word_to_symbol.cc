@@ -18,6 +18,7 @@
 #include "examples/word_to_symbol/attention_picture.h"
 #include "examples/word_to_symbol/translator.h"
 #include "train/command_line.h"
+#include "train/report.h"
 #include "train/run_flags.h"
 #include "train/text_file.h"
 
@@ -105,6 +106,21 @@ std::string FileOf(const absl::Flag<std::string>& flag, const char* program,
              : train::UserPath(path);
 }
 
+// What the model makes of each sentence of the corpus.
+std::vector<train::ReportSample> Samples(const Corpus& corpus,
+                                         const Translator& translator) {
+  std::vector<std::vector<int64_t>> sources;
+  for (const auto& pair : corpus.pairs) sources.push_back(pair.source);
+  const auto predictions = translator.Translate(sources);
+  std::vector<train::ReportSample> samples;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    samples.push_back({corpus.words.Decode(sources[i]),
+                       corpus.symbols.Decode(predictions[i]),
+                       corpus.symbols.Decode(corpus.pairs[i].target)});
+  }
+  return samples;
+}
+
 // Prints sentence, prediction and, where it differs, what was wanted.
 bool Evaluate(const Corpus& corpus, const Translator& translator) {
   std::vector<std::vector<int64_t>> sources;
@@ -134,16 +150,16 @@ bool Evaluate(const Corpus& corpus, const Translator& translator) {
 absl::Status ShowAttention(const Translator& translator,
                            const std::vector<std::vector<int64_t>>& sentences) {
   const bool color = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
-  std::vector<AttentionPicture> pictures;
+  std::vector<train::AttentionMap> maps;
   for (const auto& sentence : sentences) {
-    for (AttentionPicture& p : translator.Attention(sentence)) {
-      std::cout << AttentionText(p, color) << "\n";
-      pictures.push_back(std::move(p));
+    for (train::AttentionMap& map : translator.Attention(sentence)) {
+      std::cout << AttentionText(map, color) << "\n";
+      maps.push_back(std::move(map));
     }
   }
   const std::string path = train::UserPath(absl::GetFlag(FLAGS_attention_svg));
   const absl::Status status =
-      train::WriteFile(path, AttentionSvg("Attention weights", pictures));
+      train::WriteFile(path, AttentionSvg("Attention weights", maps));
   if (status.ok()) std::cout << "wrote " << path << "\n\n";
   return status;
 }
@@ -189,6 +205,16 @@ absl::StatusOr<int> Run(int argc, char** argv) {
   if (!sentence.empty()) {
     options.recorder.progress = train::ProgressOptions::kQuiet;
   }
+  options.recorder.attention = [&] {
+    std::vector<train::AttentionMap> maps;
+    for (const auto& words : shown) {
+      for (train::AttentionMap& map : translator.Attention(words)) {
+        maps.push_back(std::move(map));
+      }
+    }
+    return maps;
+  };
+  options.recorder.samples = [&] { return Samples(*corpus, translator); };
   std::cout << std::flush;  // progress goes to standard error
   const int64_t every = std::max<int64_t>(1, options.loop.steps / 10);
   const auto end = translator.Train(
