@@ -6,9 +6,12 @@ _TESTLIB_SRCS = ["**/*_testlib.cc"]
 
 _TESTLIB_HDRS = ["**/*_testlib.h"]
 
-_FUZZ_FILES = ["**/*_fuzz.cc"]
+_FUZZ_SRCS = ["**/*_fuzz.cc"]
 
-_TEST_FILES = ["**/*_test.cc"] + _TESTLIB_SRCS + _TESTLIB_HDRS + _FUZZ_FILES
+_FUZZ_HDRS = ["**/*_fuzz.h"]
+
+_TEST_FILES = (["**/*_test.cc"] + _TESTLIB_SRCS + _TESTLIB_HDRS + _FUZZ_SRCS +
+               _FUZZ_HDRS)
 
 def library(name, exclude = [], visibility = ["//visibility:public"], **kwargs):
     """Makes a cc_library of the folder's files, less tests and `exclude`."""
@@ -65,11 +68,11 @@ def tests(deps, data = []):
 
 def fuzzers(deps):
     """Makes a libFuzzer program of every *_fuzz.cc, for --config=fuzz alone."""
-    for src in native.glob(_FUZZ_FILES):
+    for src in native.glob(_FUZZ_SRCS):
         native.cc_binary(
             name = src[:-len(".cc")],
             testonly = True,
-            srcs = [src],
+            srcs = [src] + native.glob(_FUZZ_HDRS),
             linkopts = ["-fsanitize=fuzzer"],
             tags = ["manual"],
             deps = deps,

@@ -174,7 +174,8 @@ class Tape {
   void FinishLeaves();
   bool IsDirect(const internal::Slot& s) const;
   int32_t NonFiniteInput(const internal::Record& r) const;
-  void CheckRule(const internal::Record& r, const Tensor& dy) const;
+  void CheckRule(const internal::Record& r, const Tensor& dy,
+                 bool saved_finite) const;
 
   const uint64_t id_;
   const Mode mode_;

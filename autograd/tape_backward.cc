@@ -259,6 +259,18 @@ void Tape::CheckSaved(const Pass& pass, const internal::Record& r) const {
   }
 }
 
+namespace {
+
+// Whether what a rule receives is: asked before the rule, which may write over
+// them.
+bool SavedAreFinite(const internal::Record& r) {
+  return std::all_of(r.saved, r.saved + r.n_saved, [](const Tensor& x) {
+    return !x.defined() || !IsFloat(x.dtype()) || internal::AllFinite(x);
+  });
+}
+
+}  // namespace
+
 void Tape::Sweep(size_t begin, size_t end, bool retain) {
   for (size_t i = end; i-- > begin;) {
     internal::Record& r = *records_[i];
@@ -274,6 +286,7 @@ void Tape::Sweep(size_t begin, size_t end, bool retain) {
       // What was bad before is not this rule's doing.
       const bool check =
           check_finite_ && internal::AllFinite(dy) && NonFiniteInput(r) < 0;
+      const bool saved_finite = !check || SavedAreFinite(r);
       const bool composed =
           !r.type->rule || (pass_->create_graph && r.type->compose);
       const ObservedRule observed(*this, r, dy, composed);
@@ -284,7 +297,7 @@ void Tape::Sweep(size_t begin, size_t end, bool retain) {
         r.type->rule(r.closure, sink, r.saved);
         sink.Flush();
       }
-      if (check) CheckRule(r, dy);
+      if (check) CheckRule(r, dy, saved_finite);
     } else {
       slots_[r.output].grad = {};
     }
@@ -423,14 +436,16 @@ int32_t Tape::NonFiniteInput(const internal::Record& r) const {
   return -1;
 }
 
-void Tape::CheckRule(const internal::Record& r, const Tensor& dy) const {
+void Tape::CheckRule(const internal::Record& r, const Tensor& dy,
+                     bool saved_finite) const {
   const int32_t k = NonFiniteInput(r);
   if (k < 0) return;
   throw NonFiniteError(absl::StrCat(
       internal::OpName(r.op, r.scope),
       ": backward made a NaN or an infinity in the gradient of input ", k,
       ", of shape ", slots_[r.inputs[k]].shape.ToString(),
-      ", from a finite cotangent ", Describe(dy)));
+      ", from a finite cotangent ", Describe(dy),
+      saved_finite ? "" : " and values that were not finite before"));
 }
 
 void GradientSink::Add(int i, Tensor contribution) {

@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -584,7 +585,24 @@ TEST_F(TapeTest, CheckFiniteNamesTheFirstOperationBackward) {
     ADD_FAILURE() << "not caught";
   } catch (const NonFiniteError& e) {
     EXPECT_THAT(e.what(), AllOf(StartsWith("Sqrt in head: backward"),
-                                HasSubstr("input 0")));
+                                HasSubstr("input 0"), EndsWith("float64 [2]")));
+  }
+}
+
+// An infinity that came in with the data is not the rule's doing alone.
+TEST_F(TapeTest, CheckFiniteSaysWhatWasNotFiniteBefore) {
+  const Tensor w = Param("w", D({2}, {1, 2}));
+  Tape tape;
+  tape.set_check_finite(true);
+  const Tensor y =
+      Sum(Square(w - D({2}, {0, std::numeric_limits<double>::infinity()})));
+  try {
+    tape.Backward(y);
+    ADD_FAILURE() << "not caught";
+  } catch (const NonFiniteError& e) {
+    EXPECT_THAT(e.what(),
+                AllOf(StartsWith("Square: backward"),
+                      EndsWith("and values that were not finite before")));
   }
 }
 

@@ -64,7 +64,7 @@ int Run() {
 
 int main(int argc, char** argv) {
   const auto words = wengert::train::ParseCommandLine(
-      argc, argv, "What limits a training step on many cores.", __FILE__);
+      argc, argv, "What limits a training step on many cores.", {__FILE__});
   if (!words.ok() || !words->empty()) {
     if (absl::IsCancelled(words.status())) return 0;
     std::cerr << "many_cores: "

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   const auto words = wengert::train::ParseCommandLine(
       argc, argv,
       "Times operations and kernels; --benchmark_filter=<regex> chooses them.",
-      __FILE__);
+      {__FILE__});
   if (!words.ok() || !words->empty()) {
     if (absl::IsCancelled(words.status())) return 0;
     std::cerr << "ops: "

@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
       argc, argv,
       "Times the toy step and its straight-line form in turn; prints one line "
       "of JSON.",
-      __FILE__);
+      {__FILE__});
   if (!words.ok() || !words->empty()) {
     if (absl::IsCancelled(words.status())) return 0;
     std::cerr << "toy_overhead: "

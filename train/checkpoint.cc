@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "autograd/error.h"
 #include "train/checkpoint_metadata.h"
+#include "train/text_file.h"
 
 namespace wengert::train {
 namespace {
@@ -66,7 +67,7 @@ class Loader {
                                 const OptimizerState& own) {
     OptimizerState state{saved.kind, saved.options, {}};
     if (saved.kind != own.kind) {
-      faults_.push_back(absl::StrCat("the optimizer is ", saved.kind,
+      faults_.push_back(absl::StrCat("the optimizer is ", Printable(saved.kind),
                                      " in the file; wanted ", own.kind));
       return state;
     }

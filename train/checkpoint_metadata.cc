@@ -46,7 +46,8 @@ class Reader {
   std::string Text(const std::string& key) {
     const auto found = metadata_.find(key);
     if (found != metadata_.end()) return found->second;
-    faults_.push_back(absl::StrCat("the metadata has no '", key, "'"));
+    faults_.push_back(
+        absl::StrCat("the metadata has no '", Printable(key), "'"));
     return "";
   }
 
@@ -56,9 +57,9 @@ class Reader {
     if (!Has(key)) {
       Text(key);
     } else if (!Parse(metadata_.at(key), x)) {
-      faults_.push_back(absl::StrCat("'", key, "' of the metadata is ",
-                                     Quoted(metadata_.at(key)),
-                                     ", which cannot be read"));
+      faults_.push_back(
+          absl::StrCat("'", Printable(key), "' of the metadata is ",
+                       Quoted(metadata_.at(key)), ", which cannot be read"));
     }
     return x;
   }
@@ -100,6 +101,9 @@ SafetensorsFile::Metadata PrintMetadata(const CheckpointMetadata& checkpoint) {
     metadata["batches.shuffle"] = Print(info.cursor->shuffle);
     metadata["batches.epoch"] = Print(info.cursor->epoch);
     metadata["batches.position"] = Print(info.cursor->position);
+    if (info.cursor->order != 0) {
+      metadata["batches.order"] = Print(info.cursor->order);
+    }
   }
   if (checkpoint.generator) {
     metadata["generator.seed"] = Print(checkpoint.generator->seed());
@@ -143,6 +147,9 @@ CheckpointMetadata ParseMetadata(const SafetensorsFile::Metadata& metadata,
                    .shuffle = reader.Get<bool>("batches.shuffle"),
                    .epoch = reader.Get<int64_t>("batches.epoch"),
                    .position = reader.Get<int64_t>("batches.position")};
+    if (reader.Has("batches.order")) {
+      info.cursor->order = reader.Get<uint64_t>("batches.order");
+    }
   }
   if (reader.Has("generator.seed")) {
     checkpoint.generator = Generator{reader.Get<uint64_t>("generator.seed"),

@@ -481,6 +481,14 @@ TEST_F(CheckpointTest, MetadataThatIsMalformed) {
                 "which cannot be read; "
                 "the metadata has no 'optimizer.decay.bias'");
   bad = contents->metadata;
+  bad["metrics.two\nlines"] = "";
+  EXPECT_EQ(fault(bad), path +
+                            ": 'metrics.two\uFFFDlines' of the metadata is "
+                            "\"\", which cannot be read");
+  bad = contents->metadata;
+  bad["optimizer.kind"] = "two\nlines";
+  EXPECT_THAT(fault(bad), HasSubstr("the optimizer is two\uFFFDlines in"));
+  bad = contents->metadata;
   bad["wengert.format_version"] = "2";
   bad.erase("step");
   EXPECT_EQ(fault(bad), path +

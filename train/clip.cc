@@ -57,10 +57,16 @@ ClipResult ClipGradNorm(nn::ParameterStore& store, double max_norm) {
     return {.norm = kInfinity, .clipped = false, .finite = false};
   }
   if (norm <= max_norm) return {.norm = norm, .clipped = false, .finite = true};
-  ForEachGradient(store, [&]<class T>(T, Tensor& g) {
-    kernels::Scale(g.size(), max_norm / norm, g.mutable_data<T>());
-  });
+  ScaleGradients(store, max_norm / norm);
   return {.norm = norm, .clipped = true, .finite = true};
+}
+
+void ScaleGradients(nn::ParameterStore& store, double factor) {
+  store.state().CheckUsable("ScaleGradients");
+  store.state().CheckGradients("ScaleGradients");
+  ForEachGradient(store, [&]<class T>(T, Tensor& g) {
+    kernels::Scale(g.size(), factor, g.mutable_data<T>());
+  });
 }
 
 }  // namespace wengert::train

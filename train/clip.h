@@ -21,6 +21,10 @@ struct ClipResult {
 // max_norm >= 0, and after a Backward that threw, until ZeroGrad.
 ClipResult ClipGradNorm(nn::ParameterStore& store, double max_norm);
 
+// Multiplies all gradients gathered since the last Step: 1 / n makes the sum of
+// n batches their mean. Throws Error as ClipGradNorm does.
+void ScaleGradients(nn::ParameterStore& store, double factor);
+
 }  // namespace wengert::train
 
 #endif  // WENGERT_TRAIN_CLIP_H_

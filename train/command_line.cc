@@ -18,18 +18,20 @@
 namespace wengert::train {
 namespace {
 
-// A program's own flags: those that its own folder defines.
-std::map<std::string, absl::CommandLineFlag*> OwnFlags(
-    const std::string& file) {
-  // Abseil drops a leading slash.
-  const std::string folder =
-      std::filesystem::path(std::string(absl::StripPrefix(file, "/")))
-          .parent_path();
+// The flags that the files' folders define.
+std::map<std::string, absl::CommandLineFlag*> FlagsOf(
+    const std::vector<std::string>& files) {
   std::map<std::string, absl::CommandLineFlag*> flags;
-  for (const auto& [name, flag] : absl::GetAllFlags()) {
-    const std::filesystem::path defined(flag->Filename());
-    if (defined.parent_path() == folder) {
-      flags.emplace(std::string(name), flag);
+  for (const std::string& file : files) {
+    // Abseil drops a leading slash.
+    const std::string folder =
+        std::filesystem::path(std::string(absl::StripPrefix(file, "/")))
+            .parent_path();
+    for (const auto& [name, flag] : absl::GetAllFlags()) {
+      const std::filesystem::path defined(flag->Filename());
+      if (defined.parent_path() == folder) {
+        flags.emplace(std::string(name), flag);
+      }
     }
   }
   return flags;
@@ -70,8 +72,8 @@ std::string Nearest(
 
 absl::StatusOr<std::vector<std::string>> ParseCommandLine(
     int argc, const char* const* argv, const std::string& about,
-    const std::string& file) {
-  const auto flags = OwnFlags(file);
+    const std::vector<std::string>& files) {
+  const auto flags = FlagsOf(files);
   std::vector<std::string> words;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];

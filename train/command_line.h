@@ -16,11 +16,11 @@ namespace wengert::train {
 // for a bool, and -- before words. Returns the words that are no flags. An
 // unknown flag or a value of the wrong kind is an error that names it, with the
 // nearest flag; --help gives Cancelled with an empty text, once it has printed
-// `about` and every flag that `file` and its neighbours define, with their
-// defaults. `file` is the caller's __FILE__.
+// `about` and every flag that one of `files`, or a neighbour of it, defines,
+// with their defaults. The caller's own is __FILE__.
 absl::StatusOr<std::vector<std::string>> ParseCommandLine(
     int argc, const char* const* argv, const std::string& about,
-    const std::string& file);
+    const std::vector<std::string>& files);
 
 // Where a path that a person typed points: programs started by `bazel run`
 // stand in another folder than their user.

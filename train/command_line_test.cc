@@ -26,7 +26,7 @@ using ::testing::Not;
 absl::StatusOr<std::vector<std::string>> Parse(std::vector<const char*> args) {
   args.insert(args.begin(), "program");
   return ParseCommandLine(static_cast<int>(args.size()), args.data(),
-                          "Trains a test.", __FILE__);
+                          "Trains a test.", {__FILE__});
 }
 
 TEST(CommandLine, SetsFlagsInEveryForm) {

@@ -58,17 +58,27 @@ std::string JsonRow(int64_t step, const std::vector<Metric>& metrics) {
   return line;
 }
 
-struct Row {
-  int64_t step = -1;
-  std::vector<Metric> metrics;
-};
+// What is wrong with a row's names, or nothing.
+std::string FaultOfNames(absl::Span<const Metric> metrics) {
+  std::set<absl::string_view> names = {"step"};
+  for (const auto& [name, value] : metrics) {
+    if (name.empty() || Printable(name) != name) {
+      return absl::StrCat("a name must be printable UTF-8, not ", Quoted(name));
+    }
+    if (!names.insert(name).second) {
+      return absl::StrCat("a row has one value for ", Quoted(name),
+                          ", not two");
+    }
+  }
+  return "";
+}
 
 // A row that JsonRow wrote; step -1 if it is something else.
-Row ParseRow(const std::string& line) {
+MetricsRow ParseRow(const std::string& line) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || !object.contains("step")) return {};
-  Row row;
+  MetricsRow row;
   for (const auto& [name, value] : object.items()) {
     if (name == "step") {
       if (!value.is_number_unsigned()) return {};
@@ -84,6 +94,7 @@ Row ParseRow(const std::string& line) {
       return {};
     }
   }
+  if (!FaultOfNames(row.metrics).empty()) return {};
   return row;
 }
 
@@ -92,14 +103,12 @@ Row ParseRow(const std::string& line) {
 template <typename F>
 absl::StatusOr<int64_t> ReadRows(const std::string& path, int64_t last_step,
                                  F each) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return 0;
   std::ifstream file(path, std::ios::binary);
   int64_t size = 0, line_number = 0;
   std::string line;
   while (std::getline(file, line) && !file.eof()) {
     ++line_number;
-    const Row row = ParseRow(line);
+    const MetricsRow row = ParseRow(line);
     if (row.step < 0) {
       return ErrorAt(path, line_number, 1, "not a row of metrics");
     }
@@ -113,28 +122,28 @@ absl::StatusOr<int64_t> ReadRows(const std::string& path, int64_t last_step,
   return size;
 }
 
-void CheckNames(absl::Span<const Metric> metrics) {
-  std::set<absl::string_view> names = {"step"};
-  for (const auto& [name, value] : metrics) {
-    if (name.empty() || Printable(name) != name) {
-      throw Error(absl::StrCat("MetricsLog: a name must be printable UTF-8, ",
-                               "not ", Quoted(name)));
-    }
-    if (!names.insert(name).second) {
-      throw Error(absl::StrCat("MetricsLog: a row has one value for ",
-                               Quoted(name), ", not two"));
-    }
-  }
-}
-
 }  // namespace
+
+absl::StatusOr<std::vector<MetricsRow>> ReadMetrics(
+    const std::string& jsonl_path) {
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  std::vector<MetricsRow> rows;
+  const auto size = ReadRows(
+      jsonl_path, kAll, [&](const MetricsRow& row) { rows.push_back(row); });
+  if (!size.ok()) return size.status();
+  return rows;
+}
 
 absl::StatusOr<MetricsLog> MetricsLog::Open(const std::string& csv_path,
                                             const std::string& jsonl_path,
                                             int64_t last_step) {
   int64_t step = -1;
-  const auto kept =
-      ReadRows(jsonl_path, last_step, [&](const Row& row) { step = row.step; });
+  absl::StatusOr<int64_t> kept = 0;
+  std::error_code ignored;
+  if (std::filesystem::exists(jsonl_path, ignored)) {
+    kept = ReadRows(jsonl_path, last_step,
+                    [&](const MetricsRow& row) { step = row.step; });
+  }
   if (!kept.ok()) return kept.status();
   auto jsonl = AppendFile::Open(jsonl_path, *kept);
   if (!jsonl.ok()) return jsonl.status();
@@ -145,7 +154,8 @@ absl::StatusOr<MetricsLog> MetricsLog::Open(const std::string& csv_path,
 }
 
 absl::Status MetricsLog::Write(int64_t step, absl::Span<const Metric> metrics) {
-  CheckNames(metrics);
+  const std::string fault = FaultOfNames(metrics);
+  if (!fault.empty()) throw Error(absl::StrCat("MetricsLog: ", fault));
   if (step < std::max<int64_t>(step_, 0)) {
     throw Error(absl::StrCat("MetricsLog: step ", step, " after step ", step_));
   }
@@ -199,13 +209,9 @@ std::string MetricsLog::CsvRow(int64_t step,
 }
 
 absl::Status MetricsLog::RewriteCsv() {
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
-  std::vector<Row> rows;
-  const auto size = ReadRows(jsonl_path_, kAll, [&](const Row& row) {
-    AddColumns(row.metrics);
-    rows.push_back(row);
-  });
-  if (!size.ok()) return size.status();
+  const auto rows = ReadMetrics(jsonl_path_);
+  if (!rows.ok()) return rows.status();
+  for (const MetricsRow& row : *rows) AddColumns(row.metrics);
   std::string text = "step";
   for (const auto* columns : {&scalar_columns_, &time_columns_}) {
     for (const std::string& column : *columns) {
@@ -213,7 +219,7 @@ absl::Status MetricsLog::RewriteCsv() {
     }
   }
   absl::StrAppend(&text, "\n");
-  for (const Row& row : rows) {
+  for (const MetricsRow& row : *rows) {
     absl::StrAppend(&text, CsvRow(row.step, row.metrics));
   }
   // The old table stands until the new one is whole. Not flushed to the disk as

@@ -35,6 +35,16 @@ struct Metric {
   double value;
 };
 
+struct MetricsRow {
+  int64_t step = -1;
+  std::vector<Metric> metrics;
+};
+
+// The rows of a metrics.jsonl; a last line that is not finished is no row.
+// Errors: a file that cannot be read, a line that is no row.
+absl::StatusOr<std::vector<MetricsRow>> ReadMetrics(
+    const std::string& jsonl_path);
+
 class MetricsLog {
  public:
   // Opens the two files, or makes them. Rows of steps after last_step are cut,

@@ -163,11 +163,39 @@ TEST_F(MetricsLogTest, AResumedRunIsThatOfTheRunThatNeverStopped) {
   }
 }
 
+TEST_F(MetricsLogTest, RowsReadBackAsTheyWereWritten) {
+  {
+    MetricsLog log = Open();
+    for (int64_t step = 0; step < 8; ++step) {
+      ASSERT_TRUE(log.Write(step, RowOf(step)).ok());
+    }
+  }
+  SetContents(jsonl_, Contents(jsonl_) + "{\"step\":8");  // not finished
+  const auto rows = ReadMetrics(jsonl_);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), 8);
+  const std::string csv = Contents(csv_);
+  MetricsLog again = Open();
+  for (const auto& [step, metrics] : *rows) {
+    ASSERT_TRUE(again.Write(step, metrics).ok());
+  }
+  EXPECT_EQ(Contents(csv_), csv);
+}
+
+TEST_F(MetricsLogTest, SaysWhichRowsCannotBeRead) {
+  EXPECT_EQ(ReadMetrics(jsonl_).status().message(),
+            jsonl_ + ": cannot be read");
+  SetContents(jsonl_, "{\"step\":0}\nmore\n{\"step\":1}\n");
+  EXPECT_EQ(ReadMetrics(jsonl_).status().message(),
+            jsonl_ + ":2:1: not a row of metrics");
+}
+
 TEST_F(MetricsLogTest, RefusesAFileOfSomethingElseAndLeavesIt) {
   for (const char* line :
        {"", "[1]", "{\"loss\":1}", "{\"step\":-1}", "{\"step\":1.5}",
         "{\"step\":1,\"loss\":null}", "{\"step\":1,\"loss\":\"nan\"}",
-        "{\"step\":1,\"loss\":1e999}", "{\"step\":18446744073709551615}"}) {
+        "{\"step\":1,\"loss\":1e999}", "{\"step\":18446744073709551615}",
+        "{\"step\":1,\"two\\nlines\":1}", "{\"step\":1,\"\":1}"}) {
     const std::string text = absl::StrCat("{\"step\":0}\n", line, "\n");
     SetContents(jsonl_, text);
     SetContents(csv_, "kept");

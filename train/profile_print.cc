@@ -58,8 +58,8 @@ constexpr int64_t kColumns = 100;
 constexpr std::array<int, 9> kWidths = {6, 8, 9, 8, 8, 9, 9, 8, 8};
 using Fields = std::vector<std::string>;  // as many of them as are shown
 
-std::string Line(int64_t name_width, const std::string& name,
-                 const Fields& fields) {
+std::string TableLine(int64_t name_width, const std::string& name,
+                      const Fields& fields) {
   std::string line = name;
   line.append(name_width - CountCharacters(name), ' ');
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -110,7 +110,7 @@ std::string Profile::Table(bool by_layer) {
   std::string table;
   const auto add = [&](const std::string& name, Fields fields) {
     fields.resize(n_fields);
-    table += Line(longest, name, fields);
+    table += TableLine(longest, name, fields);
   };
   add("operation", {"pass", "calls", "time", "share", "FLOP", "GFLOP/s",
                     "bytes", "allocs", "system"});

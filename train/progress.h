@@ -55,7 +55,7 @@ struct ProgressOptions {
   double plain_seconds = 10;    // between two plain lines
   double loss_smoothing = 0.9;  // weight of the past in the mean; 0: no mean
   int fd = STDERR_FILENO;
-  std::function<double()> seconds;  // a clock; a steady one if empty
+  std::function<double()> seconds = {};  // a clock; a steady one if empty
 };
 
 // To be used by one thread at a time. What cannot be written is dropped.

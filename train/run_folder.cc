@@ -131,7 +131,7 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Resume(
   const Json before = config["flags"], now = Flags();
   for (const auto& [flag, value] : now.items()) {
     const Json old = before.contains(flag) ? before[flag] : Json();
-    if (old == value) continue;
+    if (old == value || flag == "run_dir" || flag == "resume") continue;
     changed[flag] = value;
     run->changed_.push_back(
         absl::StrCat("--", flag, " is ", value.dump(), ", was ", old.dump()));

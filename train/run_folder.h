@@ -48,7 +48,8 @@ class RunFolder {
   std::string report() const { return path_ + "/report.html"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
 
-  // Of a resumed run: "--lr is 0.1, was 0.3", for each flag that changed.
+  // Of a resumed run: "--lr is 0.1, was 0.3", for each flag that changed, but
+  // for --run_dir and --resume.
   const std::vector<std::string>& changed_flags() const { return changed_; }
 
  private:

@@ -1,13 +1,7 @@
 #include "train/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -117,30 +111,10 @@ ElementType StoredAs(DType dtype) {
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
-  const auto error = [&](int number) {
-    return absl::ErrnoToStatus(number, absl::StrCat(path, ": cannot be read"));
-  };
-  // Non-blocking, for a pipe would wait for its other end.
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return error(errno);
-  struct stat info;
-  const bool known = fstat(fd, &info) == 0;
-  const bool regular = known && S_ISREG(info.st_mode);
-  const size_t size = regular ? static_cast<size_t>(info.st_size) : 0;
-  void* const bytes =
-      size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0) : nullptr;
-  const int number = errno;
-  close(fd);
-  if (!known || bytes == MAP_FAILED) return error(number);
-  if (!regular) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is no file"));
-  }
-  const auto* const data = static_cast<const uint8_t*>(bytes);
-  std::shared_ptr<const uint8_t> mapping(data, [size](const uint8_t* p) {
-    if (p != nullptr) munmap(const_cast<uint8_t*>(p), size);
-  });
-  auto file = Parse({data, size}, path);
-  if (file.ok()) file->mapping_ = std::move(mapping);
+  auto mapped = MappedFile::Open(path);
+  if (!mapped.ok()) return mapped.status();
+  auto file = Parse(mapped->bytes(), path);
+  if (file.ok()) file->mapping_ = *std::move(mapped);
   return file;
 }
 

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "absl/types/span.h"
 #include "autograd/shape.h"
 #include "autograd/tensor.h"
+#include "train/mapped_file.h"
 
 namespace wengert::train {
 
@@ -54,8 +54,7 @@ bool IsFloat(ElementType type);
 ElementType StoredAs(DType dtype);
 
 // A file that is mapped into memory and known to be whole: all sizes and places
-// fit each other and the file. Whoever truncates it meanwhile ends the process;
-// FileWriter replaces a file without doing so.
+// fit each other and the file.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -87,7 +86,7 @@ class SafetensorsFile {
   SafetensorsFile() = default;
 
   std::string path_;
-  std::shared_ptr<const uint8_t> mapping_;  // null: somebody else's memory
+  std::optional<MappedFile> mapping_;  // none: somebody else's memory
   std::vector<Entry> entries_;
   std::map<absl::string_view, size_t> index_;
   Metadata metadata_;

@@ -226,7 +226,7 @@ TEST_F(SafetensorsTest, WhatIsNoSuchFile) {
   EXPECT_EQ(SafetensorsFile::Open(missing).status().message(),
             missing + ": cannot be read: No such file or directory");
   EXPECT_EQ(SafetensorsFile::Open(folder_).status().message(),
-            folder_.string() + ": is no file");
+            folder_.string() + ": cannot be read: Is a directory");
   EXPECT_EQ(Fault(""), "is no safetensors file: it has 0 bytes");
   EXPECT_EQ(Fault("1234567"), "is no safetensors file: it has 7 bytes");
   EXPECT_EQ(Fault(Size(~uint64_t{0}) + "{}"),

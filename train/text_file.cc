@@ -2,39 +2,19 @@
 #include "train/text_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
+#include <cstring>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "train/file_writer.h"
+#include "train/mapped_file.h"
 
 namespace wengert::train {
 namespace {
 
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
-constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot be read"));
-  }
-  std::string text;
-  char buffer[1 << 14];
-  size_t n;
-  while ((n = std::fread(buffer, 1, sizeof(buffer), file)) > 0) {
-    text.append(buffer, n);
-  }
-  const int error = std::ferror(file) ? errno : 0;
-  std::fclose(file);
-  if (error != 0) {
-    return absl::ErrnoToStatus(error, absl::StrCat(path, ": cannot be read"));
-  }
-  return text;
-}
 
 // Length of the next piece of text that stands for one character.
 size_t StepLength(absl::string_view text) {
@@ -48,6 +28,30 @@ bool IsPrintable(absl::string_view character) {
   const bool noncharacter = character == "\xEF\xBF\xBE" ||  // U+FFFE
                             character == "\xEF\xBF\xBF";    // U+FFFF
   return !c1_control && !noncharacter;
+}
+
+absl::Status CheckUtf8(const std::string& path, const Line& line) {
+  absl::string_view rest = line.text;
+  while (!rest.empty()) {
+    // Most text is ASCII, and files may be large: eight bytes at once.
+    uint64_t word;
+    if (rest.size() >= sizeof(word)) {
+      std::memcpy(&word, rest.data(), sizeof(word));
+      if ((word & 0x8080808080808080) == 0) {
+        rest.remove_prefix(sizeof(word));
+        continue;
+      }
+    }
+    const size_t length = Utf8Length(rest);
+    if (length == 0) {
+      const auto before = line.text.substr(0, line.text.size() - rest.size());
+      return ErrorAt(path, line.number, CountCharacters(before) + 1,
+                     absl::StrCat("the byte 0x", absl::Hex(uint8_t(rest[0])),
+                                  " is not UTF-8"));
+    }
+    rest.remove_prefix(length);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -118,31 +122,42 @@ absl::Status ErrorAt(absl::string_view path, int64_t line, int64_t column,
       absl::StrCat(path, ":", line, ":", column, ": ", what));
 }
 
+absl::string_view TakeLine(absl::string_view& rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  absl::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  absl::ConsumeSuffix(&line, "\r");
+  return line;
+}
+
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return text.status();
-  absl::string_view rest = *text;
-  absl::ConsumePrefix(&rest, kByteOrderMark);
-  if (rest.empty()) return ErrorAt(path, 1, 1, "the file is empty");
-  absl::ConsumeSuffix(&rest, "\n");  // ends the last line, begins no other
+  const auto file = MappedFile::Open(path);
+  if (!file.ok()) return file.status();
+  return SplitLines(file->text(), path);
+}
+
+absl::StatusOr<std::vector<std::string>> SplitLines(absl::string_view text,
+                                                    const std::string& path) {
   std::vector<std::string> lines;
-  for (absl::string_view line : absl::StrSplit(rest, '\n')) {
-    absl::ConsumeSuffix(&line, "\r");
-    for (absl::string_view tail = line; !tail.empty();) {
-      const size_t length = Utf8Length(tail);
-      if (length == 0) {
-        const absl::string_view before =
-            line.substr(0, line.size() - tail.size());
-        return ErrorAt(path, static_cast<int64_t>(lines.size()) + 1,
-                       CountCharacters(before) + 1,
-                       absl::StrCat("the byte 0x", absl::Hex(uint8_t(tail[0])),
-                                    " is not UTF-8"));
-      }
-      tail.remove_prefix(length);
-    }
-    lines.emplace_back(line);
-  }
+  const absl::Status status = ForEachLine(text, path, [&](const Line& line) {
+    lines.emplace_back(line.text);
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
   return lines;
+}
+
+absl::Status ForEachLine(absl::string_view text, const std::string& path,
+                         absl::FunctionRef<absl::Status(const Line&)> f) {
+  absl::ConsumePrefix(&text, kByteOrderMark);
+  if (text.empty()) return ErrorAt(path, 1, 1, "the file is empty");
+  for (int64_t number = 1; !text.empty(); ++number) {
+    const Line line{TakeLine(text), number};
+    absl::Status status = CheckUtf8(path, line);
+    if (status.ok()) status = f(line);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view text) {

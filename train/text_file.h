@@ -9,16 +9,38 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace wengert::train {
 
+// May stand at the beginning of a file, where it is no part of the text.
+inline constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
+
 // The lines of a UTF-8 file without their ends (\n or \r\n) and without a
 // byte-order mark; element i is line i + 1. Errors: a file that cannot be read,
-// an empty one, bytes that are not UTF-8.
+// an empty one, bytes that are not UTF-8, and what is no regular file, such as
+// a pipe, which may have no end.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
+
+// Those of a file with this text.
+absl::StatusOr<std::vector<std::string>> SplitLines(absl::string_view text,
+                                                    const std::string& path);
+
+struct Line {
+  absl::string_view text;  // without its end
+  int64_t number = 0;      // from 1
+};
+
+// Calls f for each line of a file's text, until one is an error or not UTF-8.
+absl::Status ForEachLine(absl::string_view text, const std::string& path,
+                         absl::FunctionRef<absl::Status(const Line&)> f);
+
+// Takes the first line off `rest`, which is not empty, and returns it without
+// its end.
+absl::string_view TakeLine(absl::string_view& rest);
 
 // Writes the file whole or leaves what was there; see FileWriter.
 absl::Status WriteFile(const std::string& path, absl::string_view text);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autograd/error.h"
+#include "train/mapped_file.h"
 #include "train/text_file.h"
 
 namespace wengert::train {
@@ -120,16 +121,22 @@ absl::StatusOr<Vocabulary> Vocabulary::FromWords(
 }
 
 absl::StatusOr<Vocabulary> Vocabulary::Load(const std::string& path) {
-  absl::StatusOr<std::vector<std::string>> lines = ReadLines(path);
+  const auto file = MappedFile::Open(path);
+  if (!file.ok()) return file.status();
+  return Parse(file->text(), path);
+}
+
+absl::StatusOr<Vocabulary> Vocabulary::Parse(absl::string_view text,
+                                             const std::string& path) {
+  const auto lines = SplitLines(text, path);
   if (!lines.ok()) return lines.status();
   Vocabulary vocabulary;
   for (const std::string& line : *lines) {
     const absl::Status status = vocabulary.Add(line);
     if (!status.ok()) {
-      const absl::string_view text = line;
-      const size_t space = text.find_first_of(" \t\v\f\r");
+      const size_t space = line.find_first_of(" \t\v\f\r");
       const int64_t column =
-          space == text.npos ? 1 : CountCharacters(text.substr(0, space)) + 1;
+          space == line.npos ? 1 : CountCharacters(line.substr(0, space)) + 1;
       return ErrorAt(path, vocabulary.size() + 1, column, status.message());
     }
   }

@@ -30,6 +30,9 @@ class Vocabulary {
 
   // A file of one word a line. Errors name file, line and column.
   static absl::StatusOr<Vocabulary> Load(const std::string& path);
+  // That of a file with this text.
+  static absl::StatusOr<Vocabulary> Parse(absl::string_view text,
+                                          const std::string& path);
   absl::Status Save(const std::string& path) const;
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }

@@ -49,6 +49,8 @@ T BlockedSum(int64_t n, Term term) {
 inline constexpr int64_t kSumColumns = 64;
 // Rows that it adds block by block; of more rows it adds the halves.
 inline constexpr int64_t kSumRows = 256;
+// Rows of one block.
+inline constexpr int64_t kSumBlock = 16;
 
 // sum[j] = the sum of term(r, j) over begin <= r < end, for j < width <=
 // kSumColumns. The order is set by end - begin.
@@ -64,12 +66,11 @@ void BlockedRowSum(int64_t begin, int64_t end, int64_t width, const Term& term,
     for (int64_t j = 0; j < width; ++j) sum[j] += second[j];
     return;
   }
-  constexpr int64_t kBlock = 16;
   const auto run = [&](auto columns) {  // an int64_t, or a constant
     T total[kSumColumns] = {};
-    for (int64_t r = begin; r < end; r += kBlock) {
+    for (int64_t r = begin; r < end; r += kSumBlock) {
       T part[kSumColumns] = {};
-      for (int64_t q = r; q < std::min(end, r + kBlock); ++q) {
+      for (int64_t q = r; q < std::min(end, r + kSumBlock); ++q) {
         for (int64_t j = 0; j < columns; ++j) part[j] += term(q, j);
       }
       for (int64_t j = 0; j < columns; ++j) total[j] += part[j];

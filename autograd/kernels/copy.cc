@@ -132,6 +132,17 @@ template <class T, class I>
 void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
                     int64_t skip, const T* dy, T* dtable) {
   if (n_ids == 0 || width == 0) return;
+  constexpr int64_t kFewIds = 64;
+  if (n_ids <= kFewIds) {  // sorting them would cost more than adding them
+    for (int64_t i = 0; i < n_ids; ++i) {
+      if (ids[i] == skip) continue;
+      const T* from = dy + i * width;
+      T* to = dtable + ids[i] * width;
+      WENGERT_INDEPENDENT
+      for (int64_t j = 0; j < width; ++j) to[j] += from[j];
+    }
+    return;
+  }
   // Sort the positions by id; each row of the table is then a sum of rows.
   // starts[id] is where the positions of `id` start, and when they are filled
   // in, where they end.

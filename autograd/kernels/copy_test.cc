@@ -200,6 +200,13 @@ TEST(RowsTest, SkippedIdsAddNothing) {
   EXPECT_EQ(dtable[0], 0);
   EXPECT_EQ(dtable[1], 0);
   EXPECT_EQ(dtable[2], 1);
+  // So many that they are sorted.
+  std::vector<int32_t> many(300);
+  for (int i = 0; i < 300; ++i) many[i] = i % 3;
+  const std::vector<float> ones(300, 1);
+  std::vector<float> sums(3, 0);
+  ScatterAddRows(300, 1, 3, many.data(), 1, ones.data(), sums.data());
+  EXPECT_EQ(sums, (std::vector<float>{100, 0, 100}));
 }
 
 TEST(RowsTest, ManyRowsIntoOneKeepFloatAccuracy) {

@@ -68,7 +68,7 @@ __m256i FirstMask(int n) {
 }
 #endif
 
-// The first n < kWidth elements; the rest are 0 and are not touched.
+// The first n <= kWidth elements; the rest are 0 and are not touched.
 template <class T>
 Vector<T> LoadFirst(const T* p, int n) {
 #if defined(__AVX512F__)

@@ -8,6 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "autograd/kernels/blocked_sum.h"
+#include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/kernels/vecmath.h"
@@ -31,8 +32,32 @@ struct SumOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {
-    const auto term = [=](int64_t r, int64_t j) { return x[r * stride + j]; };
-    BlockedRowSum(0, n, width, term, y);
+    if (width == kSumColumns) {
+      const auto term = [=](int64_t r, int64_t j) { return x[r * stride + j]; };
+      return BlockedRowSum(0, n, width, term, y);
+    }
+    // The same sums, vector by vector.
+    for (int64_t j = 0; j < width; j += gemm::kWidth<T>) {
+      const int part =
+          static_cast<int>(std::min<int64_t>(gemm::kWidth<T>, width - j));
+      SumVector(n, part, x + j, stride, y + j);
+    }
+  }
+
+  // The sums of n <= kSumRows rows of `part` elements, at most a vector.
+  template <class T>
+  static void SumVector(int64_t n, int part, const T* x, int64_t stride, T* y) {
+    gemm::Vector<T> total = {};
+    for (int64_t begin = 0; begin < n; begin += kSumBlock) {
+      gemm::Vector<T> sum = {};
+      for (int64_t r = begin; r < std::min(n, begin + kSumBlock); ++r) {
+        sum += gemm::LoadFirst(x + r * stride, part);
+      }
+      total += sum;
+    }
+    T elements[gemm::kWidth<T>];
+    gemm::Store(elements, total);
+    std::copy_n(elements, part, y);
   }
 };
 

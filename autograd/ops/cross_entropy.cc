@@ -1,6 +1,7 @@
 // Cross-entropy of logits against class indices.
 #include "autograd/kernels/cross_entropy.h"
 
+#include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
 #include "autograd/ops/op_util.h"
 
@@ -68,8 +69,12 @@ Tensor CrossEntropy(const Tensor& logits, const Tensor& targets,
   const bool rows = options.reduction == Reduction::kNone;
   Tensor y = loss;
   if (!rows) {
-    Tape::Pause pause;  // these steps are part of this one record
-    y = Affine(Sum(loss), factor, 0);
+    y = Tensor::Empty({}, dtype);
+    WithFloat(dtype, [&](auto t) {
+      using T = decltype(t);
+      kernels::Sum<T>({n}, {false}, loss.data<T>(), false, Out<T>(y));
+      *Out<T>(y) *= static_cast<T>(factor);
+    });
   }
   Record(
       "CrossEntropy", y, {logits}, Save(logits, ids, log_sum),

@@ -1,15 +1,15 @@
 #include "examples/word_to_symbol/translator.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "autograd/ops.h"
 #include "autograd/random.h"
-#include "autograd/tape.h"
 #include "train/adam.h"
 #include "train/batch_stream.h"
-#include "train/clip.h"
 #include "train/schedule.h"
 #include "train/text_file.h"
 
@@ -24,18 +24,20 @@ struct Batch {
   Tensor key_mask;  // bool [B, T]
 };
 
-Batch MakeBatch(absl::Span<const std::vector<int64_t>* const> sentences) {
+// Of the sentences row(0), ..., row(n - 1).
+Batch MakeBatch(size_t n,
+                absl::FunctionRef<const std::vector<int64_t>&(size_t)> row) {
   size_t length = 0;
-  for (const auto* s : sentences) length = std::max(length, s->size());
-  const Shape shape{static_cast<int64_t>(sentences.size()),
-                    static_cast<int64_t>(length)};
+  for (size_t i = 0; i < n; ++i) length = std::max(length, row(i).size());
+  const Shape shape{static_cast<int64_t>(n), static_cast<int64_t>(length)};
   Batch batch{Tensor::Zeros(shape, DType::kInt64),
               Tensor::Zeros(shape, DType::kBool)};
-  for (size_t i = 0; i < sentences.size(); ++i) {
-    std::copy(sentences[i]->begin(), sentences[i]->end(),
+  for (size_t i = 0; i < n; ++i) {
+    const std::vector<int64_t>& ids = row(i);
+    std::copy(ids.begin(), ids.end(),
               batch.words.mutable_data<int64_t>() + i * length);
-    std::fill_n(batch.key_mask.mutable_data<bool>() + i * length,
-                sentences[i]->size(), true);
+    std::fill_n(batch.key_mask.mutable_data<bool>() + i * length, ids.size(),
+                true);
   }
   return batch;
 }
@@ -81,40 +83,65 @@ Translator::Translator(const Corpus& corpus, ModelOptions options,
       store_(DType::kFloat32, seed),
       model_(store_.root(), options_) {}
 
-void Translator::Train(const TrainOptions& options,
-                       const std::function<void(int64_t, double)>& report) {
+// Of the pairs with these indices, the mean over their symbols.
+train::BatchLoss Translator::Loss(absl::Span<const int64_t> rows) const {
+  const auto& pairs = corpus_.pairs;
+  int64_t n_symbols = 0;
+  for (const int64_t i : rows) {
+    n_symbols += static_cast<int64_t>(pairs[i].target.size());
+  }
+  const Batch batch = MakeBatch(
+      rows.size(), [&](size_t i) -> const auto& {
+        return pairs[rows[i]].source;
+      });
+  const Batch targets = MakeBatch(
+      rows.size(), [&](size_t i) -> const auto& {
+        return pairs[rows[i]].target;
+      });
+  const Tensor labels = Where(batch.key_mask, targets.words,
+                              Tensor::Full({}, kIgnored, DType::kInt64));
+  return {CrossEntropy(model_(batch.words, batch.key_mask), labels,
+                       {.ignore_index = kIgnored}),
+          n_symbols};
+}
+
+std::vector<train::Metric> Translator::Measure() const {
+  std::vector<int64_t> all(corpus_.pairs.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return {{"eval/loss", Loss(all).loss.item()}};
+}
+
+absl::StatusOr<train::LoopEnd> Translator::Train(
+    const TrainOptions& options,
+    const std::function<void(const train::StepInfo&, train::Recorder&)>&
+        on_step) {
   const int64_t n = static_cast<int64_t>(corpus_.pairs.size());
   train::BatchStream batches(n, std::min(options.batch_size, n), options.seed);
   train::AdamW optimizer(store_, {.decay_filter = train::IsMatrix});
-  const train::WarmupCosine schedule(
-      options.lr, std::min<int64_t>(20, options.steps), options.steps);
   Generator generator(options.seed);
-  Tape tape(generator);
-  std::vector<const std::vector<int64_t>*> sources, targets;
-  for (int64_t step = 0; step < options.steps; ++step) {
-    sources.clear(), targets.clear();
-    for (int64_t i : batches.Next()) {
-      sources.push_back(&corpus_.pairs[i].source);
-      targets.push_back(&corpus_.pairs[i].target);
-    }
-    const Batch batch = MakeBatch(sources);
-    const Tensor labels = Where(batch.key_mask, MakeBatch(targets).words,
-                                Tensor::Full({}, kIgnored, DType::kInt64));
-    const Tensor loss = CrossEntropy(model_(batch.words, batch.key_mask),
-                                     labels, {.ignore_index = kIgnored});
-    tape.Backward(loss);
-    train::ClipGradNorm(store_, 1);
-    optimizer.set_lr(schedule(step));
-    optimizer.Step();
-    report(step + 1, loss.item());
-  }
+  train::LoopOptions loop_options = options.loop;
+  const int64_t steps = loop_options.steps;
+  loop_options.clip_norm = 1;
+  loop_options.schedule =
+      train::WarmupCosine(options.lr, std::min<int64_t>(20, steps), steps);
+  loop_options.schedule_name =
+      absl::StrCat("cosine to 0 at step ", steps, " from ", options.lr);
+  train::Loop loop({&store_, &optimizer, &generator, &batches}, loop_options);
+  const auto recorder = train::Recorder::Open(loop, options.recorder);
+  if (!recorder.ok()) return recorder.status();
+  loop.OnStep([&](const train::StepInfo& info) { on_step(info, **recorder); });
+  const auto end =
+      loop.Run([&](absl::Span<const int64_t> rows) { return Loss(rows); },
+               [&] { return Measure(); });
+  const absl::Status status = (*recorder)->Finish(end);
+  if (!status.ok()) return status;
+  return end;
 }
 
 std::vector<std::vector<int64_t>> Translator::Translate(
     const std::vector<std::vector<int64_t>>& sentences) const {
-  std::vector<const std::vector<int64_t>*> rows;
-  for (const auto& s : sentences) rows.push_back(&s);
-  const Batch batch = MakeBatch(rows);
+  const Batch batch = MakeBatch(
+      sentences.size(), [&](size_t i) -> const auto& { return sentences[i]; });
   const Tensor best = ArgMax(model_(batch.words, batch.key_mask), -1);
   std::vector<std::vector<int64_t>> result;
   for (size_t i = 0; i < sentences.size(); ++i) {
@@ -126,7 +153,8 @@ std::vector<std::vector<int64_t>> Translator::Translate(
 
 std::vector<AttentionPicture> Translator::Attention(
     const std::vector<int64_t>& sentence) const {
-  const Batch batch = MakeBatch({&sentence});
+  const Batch batch = MakeBatch(
+      1, [&](size_t) -> const auto& { return sentence; });
   std::vector<AttentionPicture> pictures;
   for (const Tensor& weights : model_.Attention(batch.words, batch.key_mask)) {
     AttentionPicture picture;

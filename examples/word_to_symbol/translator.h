@@ -9,10 +9,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "examples/word_to_symbol/attention_picture.h"
 #include "examples/word_to_symbol/model.h"
 #include "nn/parameter_store.h"
 #include "train/corpus.h"
+#include "train/loop.h"
+#include "train/recorder.h"
 #include "train/vocabulary.h"
 
 namespace wengert {
@@ -36,10 +39,11 @@ struct Corpus {
 };
 
 struct TrainOptions {
-  int64_t steps = 300;
   int64_t batch_size = 9;
   double lr = 0.01;
   uint64_t seed = 1;
+  train::LoopOptions loop = {};  // its schedule and clipping are set here
+  train::RecorderOptions recorder = {};
 };
 
 class Translator {
@@ -48,9 +52,12 @@ class Translator {
   // this. Throws Error for sizes that do not fit each other.
   Translator(const Corpus& corpus, ModelOptions options, uint64_t seed);
 
-  // Trains, calling `report` with each step, from 1, and its loss.
-  void Train(const TrainOptions& options,
-             const std::function<void(int64_t step, double loss)>& report);
+  // Trains, or goes on with a run, calling `on_step` after each step. Errors:
+  // those of the run's files, and a loss that stays infinite.
+  absl::StatusOr<train::LoopEnd> Train(
+      const TrainOptions& options,
+      const std::function<void(const train::StepInfo&, train::Recorder&)>&
+          on_step);
 
   // Predicted symbol ids of each sentence.
   std::vector<std::vector<int64_t>> Translate(
@@ -64,6 +71,9 @@ class Translator {
   const nn::ParameterStore& store() const { return store_; }
 
  private:
+  train::BatchLoss Loss(absl::Span<const int64_t> rows) const;
+  std::vector<train::Metric> Measure() const;
+
   const Corpus& corpus_;
   ModelOptions options_;
   nn::ParameterStore store_;

@@ -18,6 +18,7 @@
 #include "examples/word_to_symbol/attention_picture.h"
 #include "examples/word_to_symbol/translator.h"
 #include "train/command_line.h"
+#include "train/run_flags.h"
 #include "train/text_file.h"
 
 ABSL_FLAG(std::string, corpus, "",
@@ -54,7 +55,7 @@ constexpr char kAbout[] =
     "Trains a small post-norm transformer to read sentences of words as "
     "symbols:\n\"one is one\" -> \"1 = 1\".\n\n"
     "Exit status: 0 when every symbol is right, 1 when not, 2 for a wrong "
-    "flag, word or file.";
+    "flag, word or file, 130 when Ctrl-C stopped it.";
 
 // What the flags ask for, checked.
 absl::Status CheckFlags(const std::vector<std::string>& words) {
@@ -148,7 +149,7 @@ absl::Status ShowAttention(const Translator& translator,
 }
 
 absl::StatusOr<int> Run(int argc, char** argv) {
-  const auto words = train::ParseCommandLine(argc, argv, kAbout, __FILE__);
+  const auto words = train::ParseRunCommandLine(argc, argv, kAbout, __FILE__);
   if (!words.ok()) return words.status();
   if (absl::Status s = CheckFlags(*words); !s.ok()) return s;
   SetNumThreads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
@@ -177,19 +178,28 @@ absl::StatusOr<int> Run(int argc, char** argv) {
     std::cout << translator.store().Table() << "\n";
   }
 
-  const int64_t steps = absl::GetFlag(FLAGS_steps);
-  const int64_t every = std::max<int64_t>(1, steps / 10);
-  translator.Train({.steps = steps,
-                    .batch_size = absl::GetFlag(FLAGS_batch_size),
-                    .lr = absl::GetFlag(FLAGS_lr),
-                    .seed = absl::GetFlag(FLAGS_seed)},
-                   [&](int64_t step, double loss) {
-                     if (!sentence.empty()) return;
-                     if (step == 1 || step == steps || step % every == 0) {
-                       std::cout << absl::StrFormat("step %5d  loss %.6f\n",
-                                                    step, loss);
-                     }
-                   });
+  const uint64_t seed = absl::GetFlag(FLAGS_seed);
+  TrainOptions options = {.batch_size = absl::GetFlag(FLAGS_batch_size),
+                          .lr = absl::GetFlag(FLAGS_lr),
+                          .seed = seed,
+                          .loop = train::LoopFlags(),
+                          .recorder = train::RecorderFlags(seed)};
+  options.loop.steps = absl::GetFlag(FLAGS_steps);
+  options.recorder.unit = "symbols";
+  if (!sentence.empty()) {
+    options.recorder.progress = train::ProgressOptions::kQuiet;
+  }
+  std::cout << std::flush;  // progress goes to standard error
+  const int64_t every = std::max<int64_t>(1, options.loop.steps / 10);
+  const auto end = translator.Train(
+      options, [&](const train::StepInfo& info, train::Recorder& recorder) {
+        if (info.step == 1 || info.last || info.step % every == 0) {
+          recorder.Message(
+              absl::StrFormat("step %5d  loss %.6f", info.step, info.loss));
+        }
+      });
+  if (!end.ok()) return end.status();
+  if (!end->complete()) return end->signal > 0 ? 128 + end->signal : 0;
   if (sentence.empty()) std::cout << "\n";
   if (absl::GetFlag(FLAGS_attention)) {
     if (absl::Status s = ShowAttention(translator, shown); !s.ok()) return s;

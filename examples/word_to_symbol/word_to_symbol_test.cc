@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -25,9 +26,11 @@ struct Result {
 };
 
 Result RunProgram(const std::string& flags,
-                  const std::string& redirect = "2>&1") {
-  const std::string command =
-      "examples/word_to_symbol/word_to_symbol " + flags + " " + redirect;
+                  const std::string& redirect = "2>&1",
+                  const std::string& before = "") {
+  const std::string command = before +
+                              "examples/word_to_symbol/word_to_symbol " +
+                              flags + " " + redirect;
   FILE* pipe = popen(command.c_str(), "r");
   Result result{-1, ""};
   char buffer[4096];
@@ -77,9 +80,14 @@ TEST(WordToSymbol, LearnsFromManySeedsAndSizes) {
 }
 
 TEST(WordToSymbol, SameSeedSameOutputForAnyThreads) {
-  const Result one = RunProgram("--seed=5");
-  EXPECT_EQ(one.out, RunProgram("--seed=5 --threads=3").out);
-  EXPECT_NE(one.out, RunProgram("--seed=6").out);
+  // Without the speed.
+  const auto run = [](const std::string& flags) {
+    return RunProgram(flags, "2>&1 | grep -v ' symbols/s '").out;
+  };
+  const std::string one = run("--seed=5");
+  EXPECT_THAT(one, HasSubstr("loss"));
+  EXPECT_EQ(one, run("--seed=5 --threads=3"));
+  EXPECT_NE(one, run("--seed=6"));
 }
 
 TEST(WordToSymbol, ExitsWithOneWhenItHasNotLearned) {
@@ -120,9 +128,12 @@ TEST(WordToSymbol, HelpExplainsEveryFlag) {
   const Result r = RunProgram("--help");
   EXPECT_EQ(r.status, 0);
   for (const char* flag :
-       {"seed", "steps", "batch_size", "lr", "d_model", "n_heads", "n_layers",
-        "hidden", "dropout", "corpus", "words", "symbols", "threads",
-        "translate", "attention", "attention_svg"}) {
+       {"seed",    "steps",     "batch_size", "lr",
+        "d_model", "n_heads",   "n_layers",   "hidden",
+        "dropout", "corpus",    "words",      "symbols",
+        "threads", "translate", "attention",  "attention_svg",
+        "run_dir", "resume",    "log_every",  "checkpoint_every",
+        "seconds", "quiet"}) {
     EXPECT_THAT(r.out, HasSubstr(std::string("  --") + flag + "  "));
   }
 }
@@ -141,6 +152,71 @@ TEST(WordToSymbol, RefusesWrongFlags) {
   ExpectRefused("--hidden=9223372036854775807", "--hidden=9223372036854775807");
   ExpectRefused("--n_layers=1000000000000", "--n_layers=1000000000000");
   ExpectRefused("one is one", "\"one\"");
+  ExpectRefused("--log_every=0", "--log_every=0");
+  ExpectRefused("--checkpoint_seconds=nan", "--checkpoint_seconds=nan");
+  ExpectRefused("--keep_checkpoints=0", "--keep_checkpoints=0");
+}
+
+// What differs between two runs, of the metrics but for the times. The two
+// columns of times stand last.
+std::string Difference(const std::string& a, const std::string& b) {
+  const auto rows = [](const std::string& folder) {
+    return "<(rev " + folder + "/metrics.csv | cut -d, -f3- | rev)";
+  };
+  FILE* pipe =
+      popen(("bash -c 'diff " + rows(a) + " " + rows(b) + "'").c_str(), "r");
+  std::string out;
+  char buffer[4096];
+  while (fgets(buffer, sizeof buffer, pipe)) out += buffer;
+  pclose(pipe);
+  return out;
+}
+
+TEST(WordToSymbol, RecordsARunAndGoesOnWithIt) {
+  const std::string whole = Temp("whole"), parts = Temp("parts");
+  const std::string flags = "--dropout=0.1 --batch_size=4 --steps=600 ";
+  EXPECT_EQ(RunProgram(flags + "--run_dir=" + whole).status, 0);
+  for (const char* file : {"config.json", "metrics.csv", "metrics.jsonl",
+                           "checkpoints/step-000000600.safetensors"}) {
+    EXPECT_TRUE(std::filesystem::exists(whole + "/" + file)) << file;
+  }
+  // Stopped by a budget of time; --resume alone knows the flags.
+  Result r = RunProgram(flags + "--seconds=1e-4 --run_dir=" + parts);
+  EXPECT_EQ(r.status, 0);
+  EXPECT_THAT(
+      r.out,
+      AllOf(HasSubstr("by its budget; to go on: --resume=" + parts + "\n"),
+            Not(HasSubstr("accuracy"))));
+  r = RunProgram("--seconds=0 --resume=" + parts);
+  EXPECT_EQ(r.status, 0);
+  EXPECT_THAT(r.out, AllOf(HasSubstr("resumed at step "),
+                           HasSubstr("changed: --seconds is 0"),
+                           EndsWith("27/27 symbols\n")));
+  EXPECT_EQ(Difference(whole, parts), "");
+  // It is over; asked again it says the same.
+  EXPECT_THAT(
+      RunProgram("--resume=" + parts).out,
+      AllOf(HasSubstr("resumed at step 600"), EndsWith("27/27 symbols\n")));
+  ExpectRefused("--translate=one --run_dir=" + parts, "holds a run already");
+  ExpectRefused("--resume=/nowhere", "/nowhere: holds no run to resume");
+  ExpectRefused("--resume=" + parts + " --run_dir=" + whole, "one of them");
+  ExpectRefused("--translate=one --seed=2 --resume=" + parts,
+                "has seed 1, not 2");
+  Write("parts/config.json", R"({"seed": 1, "flags": {"steps": "many"}})");
+  ExpectRefused("--resume=" + parts, "many is not a value for --steps");
+}
+
+TEST(WordToSymbol, CtrlCSavesAndSaysHowToGoOn) {
+  for (const std::string signal : {"INT", "TERM"}) {
+    const std::string folder = Temp("signal" + signal);
+    const Result r =
+        RunProgram("--steps=100000000 --run_dir=" + folder, "2>&1",
+                   "timeout --preserve-status -s " + signal + " 0.5 ");
+    EXPECT_EQ(r.status, signal == "INT" ? 130 : 143) << r.out;
+    EXPECT_THAT(r.out, AllOf(HasSubstr("by SIG" + signal +
+                                       "; to go on: --resume=" + folder),
+                             Not(HasSubstr("accuracy"))));
+  }
 }
 
 TEST(WordToSymbol, RefusesWrongFilesWithLineAndColumn) {

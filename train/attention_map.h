@@ -1,0 +1,26 @@
+// What the heads of one layer do with one sentence, to be looked at: in a run's
+// report (report.h) or as a picture (png.h).
+#ifndef WENGERT_TRAIN_ATTENTION_MAP_H_
+#define WENGERT_TRAIN_ATTENTION_MAP_H_
+
+#include <string>
+#include <vector>
+
+namespace wengert::train {
+
+struct AttentionMap {
+  std::string sentence;              // by which a reader picks
+  std::string layer;                 // "encoder.0.self"
+  std::vector<std::string> queries;  // labels the rows
+  std::vector<std::string> keys;     // labels the columns
+  // A head's weights, [Tq, Tk] row-major.
+  std::vector<std::vector<float>> heads;
+};
+
+// Throws Error, which starts with `op`, where a head's size does not fit the
+// labels or nothing is there to be looked at.
+void CheckAttentionMap(const char* op, const AttentionMap& map);
+
+}  // namespace wengert::train
+
+#endif  // WENGERT_TRAIN_ATTENTION_MAP_H_

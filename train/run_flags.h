@@ -1,0 +1,30 @@
+// The flags that every training program has: where its run is kept, how often
+// things happen, and what it prints.
+#ifndef WENGERT_TRAIN_RUN_FLAGS_H_
+#define WENGERT_TRAIN_RUN_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "train/loop.h"
+#include "train/recorder.h"
+
+namespace wengert::train {
+
+// ParseCommandLine, which knows these flags besides the program's own. With
+// --resume=DIR the flags that argv does not set are as DIR/config.json has
+// them, so that --resume=DIR alone goes on with the run in DIR. Checks these
+// flags' ranges.
+absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
+    int argc, const char* const* argv, const std::string& about,
+    const std::string& file);
+
+// What the flags say. The rest of the options is the program's.
+RecorderOptions RecorderFlags(uint64_t seed);
+LoopOptions LoopFlags();
+
+}  // namespace wengert::train
+
+#endif  // WENGERT_TRAIN_RUN_FLAGS_H_
