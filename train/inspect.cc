@@ -292,7 +292,7 @@ int main(int argc, char** argv) {
     std::cerr << "inspect: " << Printable(why) << "\n";
     return 2;
   };
-  const auto words = ParseCommandLine(argc, argv, kAbout, __FILE__);
+  const auto words = ParseCommandLine(argc, argv, kAbout, {__FILE__});
   if (absl::IsCancelled(words.status())) return 0;
   if (!words.ok()) return fail(words.status().message());
   try {
