@@ -233,7 +233,7 @@ TEST_F(InspectTest, RefusesWithOneLine) {
   ExpectRefused("--diff " + good, "wanted --diff A B, got 1 file;");
   ExpectRefused("--dif " + good, "did you mean --diff?");
   ExpectRefused(Path("none"), "none: cannot be read");
-  ExpectRefused(folder_.string(), "is no file");
+  ExpectRefused(folder_.string(), "Is a directory");
   ExpectRefused(File("text", "this is no such file"), "text: ");
   ExpectRefused(File("short", "123"), "it has 3 bytes");
   ExpectRefused("--diff " + good + " " + Path("none"), "none");

@@ -65,6 +65,8 @@ class Profile : public TapeObserver {
 
   Profile() : Profile(Options{}) {}
   explicit Profile(Options options);
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
 
   // A named stretch of time, which may hold others, operations and passes.
   // Nothing for a null profile.

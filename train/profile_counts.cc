@@ -5,21 +5,45 @@
 namespace wengert::train::internal {
 namespace {
 
-// Multiply-adds per pair of a query and a key; q, k [.., H, D], v [.., H, Dv].
+// Somebody else's operation may have the same name: others are passed over.
+bool HasRank(const Tensor& x, int rank) {
+  return x.defined() && x.rank() == rank;
+}
+
+double Size(const Tensor& x, int axis) {
+  return static_cast<double>(x.dim(axis));
+}
+
+// Pairs of a query and a key in all heads, and the widths of keys and values.
 struct AttentionSizes {
   double pairs = 0, d = 0, dv = 0;
 };
 
-AttentionSizes SizesOf(const Tensor& q, const Tensor& k, const Tensor& v) {
-  const auto n = [](const Tensor& x, int axis) {
-    return static_cast<double>(x.dim(axis));
-  };
-  return {n(q, 0) * n(q, 2) * n(q, 1) * n(k, 1), n(q, 3), n(v, 3)};
+// `operands` begins with q, k, v, or with qkv.
+template <class T>
+AttentionSizes SizesOf(absl::string_view op, absl::Span<const T> operands) {
+  if (op == "Attention" && operands.size() >= 3) {
+    const Tensor &q = operands[0], &k = operands[1], &v = operands[2];
+    if (!HasRank(q, 4) || !HasRank(k, 4) || !HasRank(v, 4)) return {};
+    return {Size(q, 0) * Size(q, 2) * Size(q, 1) * Size(k, 1), Size(q, 3),
+            Size(v, 3)};
+  }
+  if (op == "PackedAttention" && !operands.empty()) {
+    const Tensor& qkv = operands[0];  // [B, T, 3, H, D]
+    if (!HasRank(qkv, 5)) return {};
+    return {Size(qkv, 0) * Size(qkv, 3) * Size(qkv, 1) * Size(qkv, 1),
+            Size(qkv, 4), Size(qkv, 4)};
+  }
+  return {};
 }
 
-AttentionSizes SizesOf(const Tensor& qkv) {  // [B, T, 3, H, D]
-  const auto n = [&](int axis) { return static_cast<double>(qkv.dim(axis)); };
-  return {n(0) * n(3) * n(1) * n(1), n(4), n(4)};
+// Of one product x Wᵀ, where y is the result or has its shape.
+template <class T>
+double LinearFlops(absl::Span<const T> operands, const Tensor& y) {
+  if (operands.size() < 2) return 0;
+  const Tensor& weight = operands[1];  // [out, in]
+  if (!HasRank(weight, 2)) return 0;
+  return 2 * static_cast<double>(y.size()) * Size(weight, 1);
 }
 
 double BytesOf(const Shape& shape, DType dtype) {
@@ -42,40 +66,26 @@ bool IsLinear(absl::string_view op) {
 }  // namespace
 
 double Flops(const OperationEvent& e) {
-  const absl::string_view op = e.op;
-  const auto outputs = [&] { return static_cast<double>(e.output.size()); };
-  if (IsLinear(op) && e.inputs.size() == 3) {
-    return 2 * outputs() * static_cast<double>(e.inputs[0].get().dim(-1));
+  if (IsLinear(e.op)) return LinearFlops(e.inputs, e.output);
+  const Tensor& y = e.output;
+  if (absl::string_view(e.op) == "MatMul" && e.inputs.size() == 2 &&
+      y.rank() >= 2 && y.size() > 0) {
+    const Tensor& a = e.inputs[0];  // [.., m, k] or [.., k, m]; y [.., m, n]
+    if (!a.defined() || a.rank() < 2) return 0;
+    return 2 * static_cast<double>(y.size()) * Size(a, -1) * Size(a, -2) /
+           Size(y, -2);
   }
-  if (op == "MatMul" && e.inputs.size() == 2 && e.output.size() > 0) {
-    // The left operand is [.., m, k] or [.., k, m].
-    const Tensor& a = e.inputs[0];
-    const int64_t k = a.dim(-1) * a.dim(-2) / e.output.dim(-2);
-    return 2 * outputs() * static_cast<double>(k);
-  }
-  AttentionSizes s;
-  if (op == "Attention" && e.inputs.size() == 3) {
-    s = SizesOf(e.inputs[0], e.inputs[1], e.inputs[2]);
-  } else if (op == "PackedAttention" && e.inputs.size() == 1) {
-    s = SizesOf(e.inputs[0].get());
-  }
+  const AttentionSizes s = SizesOf(e.op, e.inputs);
   return 2 * s.pairs * (s.d + s.dv);
 }
 
 double Flops(const RuleEvent& e) {
   if (e.composed) return 0;
-  const absl::string_view op = e.op;
-  if (IsLinear(op) && e.wanted.size() == 3) {
-    const double product = 2 * static_cast<double>(e.dy.size()) *
-                           static_cast<double>(e.saved[0].dim(-1));
-    return product * ((e.wanted[0] != nullptr) + (e.wanted[1] != nullptr));
+  if (IsLinear(e.op) && e.wanted.size() == 3) {
+    return LinearFlops(e.saved, e.dy) *
+           ((e.wanted[0] != nullptr) + (e.wanted[1] != nullptr));
   }
-  AttentionSizes s;
-  if (op == "Attention" && e.wanted.size() == 3) {
-    s = SizesOf(e.saved[0], e.saved[1], e.saved[2]);
-  } else if (op == "PackedAttention" && e.wanted.size() == 1) {
-    s = SizesOf(e.saved[0]);
-  }
+  const AttentionSizes s = SizesOf(e.op, e.saved);
   // Scores again, dq, dk; dp, dv.
   return 2 * s.pairs * (3 * s.d + 2 * s.dv);
 }

@@ -260,6 +260,29 @@ TEST_F(ProfileTest, FlopsOfEachProduct) {
   EXPECT_EQ(flops("Attention", Kind::kBackward), 2 * pairs * (3 * 4 + 2 * 6));
 }
 
+// Users' operations may have any name.
+TEST_F(ProfileTest, OtherOperationsOfTheSameName) {
+  const Tensor none, scalar = store_.root().Zeros("scalar", {});
+  for (const char* op : {"Linear", "ActivatedLinear", "MatMul", "Attention",
+                         "PackedAttention", "Embedding"}) {
+    Tape tape;
+    tape.set_observer(&profile_);
+    Tensor y = scalar.Clone();
+    Record(op, y, {scalar, none, scalar}, Save(scalar, none, scalar),
+           [](GradientSink& g, const Tensor&, const Tensor&, const Tensor&) {
+             g.Add(0, g.dy());
+           });
+    tape.Backward(y);
+    Tensor z = scalar.Clone();
+    Record(op, z, {scalar, scalar}, Save(),
+           [](GradientSink& g) { g.Add(0, g.dy()); });
+    tape.Backward(z);
+    EXPECT_EQ(Find(op, Kind::kForward).flops, 0) << op;
+    EXPECT_EQ(Find(op, Kind::kBackward).flops, 0) << op;
+    EXPECT_EQ(Find(op, Kind::kBackward).calls, 2) << op;
+  }
+}
+
 TEST_F(ProfileTest, NamesLayers) {
   const nn::Linear up(store_.root().Sub("layers.0.up"), 3, 4);
   const nn::Linear down(store_.root().Sub("layers.0.down"), 4, 3);
