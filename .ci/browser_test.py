@@ -374,16 +374,20 @@ class ReportTest(unittest.TestCase):
     def test_a_cell_is_as_dark_as_its_weight(self):
         block = self.layers()["decoder.0.cross"]
         self.one(".heads", block).send_keys(Keys.ARROW_UP)
-        line = self.run_js(
-            "const s = arguments[0].querySelector('.cell').style;"
+        reds = self.run_js(
+            "const s = arguments[0].querySelectorAll('.cell')[3].style;"
             "const [x, y, w] = [s.left, s.top, s.width].map(parseFloat);"
-            "return [w + 1, ...arguments[0].querySelector('canvas').getContext("
-            "    '2d').getImageData(x + 2, y + 2, 3 * (w + 1), 1).data]", block)
-        size, line = int(line[0]), line[1:]
-        shades = [line[4 * k * size:][:4] for k in range(3)]
-        self.assertLess(shades[0][0], shades[1][0])
-        self.assertLess(shades[1][0], shades[2][0])
-        self.assertEqual({s[3] for s in shades}, {255})
+            "const size = w + 1, canvas = arguments[0].querySelectorAll("
+            "    'canvas')[3];"
+            "const image = canvas.getContext('2d').getImageData("
+            "    x, y, 3 * size, 4 * size).data;"
+            "return [0, 1, 2, 3].flatMap((q) => [0, 1, 2].map((k) =>"
+            "    image[4 * ((q * size + 2) * 3 * size + k * size + 2)]))",
+            block)
+        weights = [weight(3, q, k, 4, 3) for q in range(4) for k in range(3)]
+        for red, w in zip(reds, weights):
+            darker = sum(r < red for r in reds)
+            self.assertEqual(darker, sum(v > w + 1e-9 for v in weights), w)
 
     def test_the_picker_changes_the_maps(self):
         picker = Select(self.one("#sentence"))
@@ -426,11 +430,11 @@ class ReportTest(unittest.TestCase):
 
     def test_parameters_sort_and_add_up(self):
         names = self.column(0)
-        self.assertEqual(len(names), 13)
+        self.assertEqual(len(names), 14)
         self.assertEqual(names[0], "encoder.0.self.in_proj_weight")
         counts = [number(t) for t in self.column(3)]
         total = self.texts("#parameters tfoot td")
-        self.assertEqual(total[0], "13 tensors")
+        self.assertEqual(total[0], "14 tensors")
         self.assertEqual(number(total[3]), sum(counts))
         buttons = self.all("#parameters thead button")
         buttons[3].click()
@@ -442,7 +446,8 @@ class ReportTest(unittest.TestCase):
         self.assertEqual([h.get_attribute("aria-sort") for h in heads],
                          ["none", "none", "none", "descending", "none"])
         buttons[0].click()
-        self.assertEqual(self.column(0)[1], "encoder.0.mlp.up.weight")
+        self.assertEqual(self.column(0)[1:3], ["embedding.weight",
+                                               "encoder.0.mlp.up.weight"])
         buttons[4].click()
         norms = [number(t) for t in self.column(4)]
         self.assertTrue(math.isnan(norms[-1]))
@@ -469,6 +474,7 @@ class ReportTest(unittest.TestCase):
         cells = self.texts("#config th, #config td")
         shown = dict(zip(cells[::2], cells[1::2]))
         self.assertEqual(shown["model.d_model"], "64")
+        self.assertEqual(shown["model.encoder.layers"], "6")
         self.assertEqual(shown["betas"], "[0.9,0.98]")
         self.assertEqual(shown["note"], "</script><b id=\"hostile\">")
 

@@ -77,7 +77,7 @@ ReportContents Sample() {
   report.title = absl::StrCat("Sample run ", kHostile);
   report.config_json =
       R"({"command":"word_to_symbol --steps=2000","seed":1,"model":{"d_model":64,)"
-      R"("n_heads":4,"dropout":0.1},"betas":[0.9,0.98],)"
+      R"("n_heads":4,"encoder":{"layers":6}},"betas":[0.9,0.98],)"
       R"("note":"</script><b id=\"hostile\">"})";
   for (int layer = 0; layer < 4; ++layer) {
     for (const char* name :
@@ -88,6 +88,8 @@ ReportContents Sample() {
                                    8.25 / (layer + 1)});
     }
   }
+  report.parameters.push_back(
+      {"embedding.weight", "[5000, 300]", "float32", 1500000, 99.5});
   report.parameters.push_back({kHostile, "[3]", "float32", 3, std::nan("")});
   report.samples = {{"one is one", "1 = 1", "1 = 1"},
                     {"two is two", "2 = 3", "2 = 2"},
