@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "autograd/error.h"
 #include "train/checkpoint_metadata.h"
+#include "train/text_file.h"
 
 namespace wengert::train {
 namespace {
