@@ -280,6 +280,27 @@ TEST_F(CheckpointTest, ListsEveryDifferenceAndChangesNothing) {
   EXPECT_EQ(fits.lr(), 0.25);
 }
 
+TEST_F(CheckpointTest, KeepsThePlaceInEveryKindOfOrder) {
+  ParameterStore store;
+  store.root().Ones("a", {2});
+  const std::string path = Path("checkpoint");
+  BatchStream saved(10, 2, 1, {.lengths = std::vector<int32_t>(10)});
+  saved.Next();
+  ASSERT_TRUE(SaveCheckpoint(path, {.parameters = &store, .batches = &saved},
+                             {.cursor = saved.state()})
+                  .ok());
+  BatchStream same(10, 2, 1, {.lengths = std::vector<int32_t>(10)});
+  ASSERT_TRUE(
+      LoadCheckpoint(path, {.parameters = &store, .batches = &same}).ok());
+  EXPECT_EQ(same.position(), 2);
+  EXPECT_EQ(same.Next(), saved.Next());
+  BatchStream plain(10, 2, 1);
+  EXPECT_THAT(
+      Message(LoadCheckpoint(path, {.parameters = &store, .batches = &plain})
+                  .status()),
+      HasSubstr("saved of an order that other lengths"));
+}
+
 TEST_F(CheckpointTest, NotStrictTakesWhatIsThere) {
   ParameterStore saved;
   saved.root().Ones("a", {2});

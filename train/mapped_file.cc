@@ -41,4 +41,11 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
   return MappedFile(path, std::move(data), size);
 }
 
+void MappedFile::SetReadAhead(bool on) const {
+  if (size_ == 0) return;
+  // Advice: what the system makes of it changes no byte.
+  madvise(const_cast<uint8_t*>(data_.get()), size_,
+          on ? MADV_NORMAL : MADV_RANDOM);
+}
+
 }  // namespace wengert::train

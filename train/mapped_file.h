@@ -29,6 +29,10 @@ class MappedFile {
     return {reinterpret_cast<const char*>(data_.get()), size_};
   }
 
+  // Whether the system should read on behind what is looked at, as it does at
+  // first: not for parts here and there of a file larger than memory.
+  void SetReadAhead(bool on) const;
+
  private:
   MappedFile(std::string path, std::shared_ptr<const uint8_t> data, size_t size)
       : path_(std::move(path)), data_(std::move(data)), size_(size) {}

@@ -97,7 +97,9 @@ absl::StatusOr<TokenFile> TokenFile::Open(const std::string& path,
   auto mapped = MappedFile::Open(path);
   if (!mapped.ok()) return mapped.status();
   auto file = Parse(mapped->bytes(), path, type, vocabulary_size);
-  if (file.ok()) file->mapping_ = *std::move(mapped);
+  if (!file.ok()) return file;
+  mapped->SetReadAhead(false);  // a shuffled epoch jumps about
+  file->mapping_ = *std::move(mapped);
   return file;
 }
 
@@ -162,13 +164,16 @@ absl::StatusOr<TokenFile::Batch> TokenFile::Blocks(
 }
 
 absl::Status TokenFile::Check() const {
-  return WithTokens([&]<class T>(T) {
+  if (mapping_) mapping_->SetReadAhead(true);
+  const absl::Status status = WithTokens([&]<class T>(T) {
     for (int64_t i = 0; i < size_; ++i) {
       const int64_t id = Load<T>(data_, i);
       if (id < 0 || id >= vocabulary_size_) return Outside(id, i);
     }
     return absl::OkStatus();
   });
+  if (mapping_) mapping_->SetReadAhead(false);
+  return status;
 }
 
 }  // namespace wengert::train
