@@ -23,7 +23,7 @@ def library(name, exclude = [], visibility = ["//visibility:public"], **kwargs):
         **kwargs
     )
 
-def programs(deps, srcs = None, data = []):
+def programs(deps, srcs = None):
     """Makes a cc_binary of each of `srcs`; returns their names.
 
     Unless they are named, that is every *.cc which is no test.
@@ -36,7 +36,6 @@ def programs(deps, srcs = None, data = []):
         native.cc_binary(
             name = names[-1],
             srcs = [src],
-            data = data,
             visibility = ["//:__subpackages__"],
             deps = deps,
         )

@@ -285,6 +285,7 @@ absl::Status Recorder::Finish(const absl::StatusOr<LoopEnd>& end) {
     status.Update(keeper_->Finish());
     WriteReport();
   }
+  progress_->Finish();
   if (profile_) TellProfile();
   if (end.ok() && !end->complete()) progress_->Warning(StopText(*end));
   if (end.ok() && end->why == LoopEnd::kPatience) {
@@ -293,7 +294,6 @@ absl::Status Recorder::Finish(const absl::StatusOr<LoopEnd>& end) {
                                     " evaluations: ended after step ",
                                     loop_.state().step));
   }
-  progress_->Finish();
   return status;
 }
 
