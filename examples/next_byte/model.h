@@ -13,10 +13,10 @@ namespace wengert {
 
 struct ModelOptions {
   int64_t length = 64;  // bytes that it looks back at most
-  int64_t d_model = 128;
+  int64_t d_model = 64;
   int64_t n_heads = 4;
   int64_t n_layers = 2;
-  double dropout = 0.1;
+  double dropout = 0;
 };
 
 class Model {

@@ -15,8 +15,8 @@
 #include "absl/strings/str_format.h"
 #include "autograd/parallel.h"
 #include "autograd/random.h"
+#include "examples/next_byte/counting.h"
 #include "examples/next_byte/model.h"
-#include "examples/next_byte/sums.h"
 #include "train/adam.h"
 #include "train/batch_stream.h"
 #include "train/command_line.h"
@@ -30,8 +30,8 @@
 
 ABSL_FLAG(std::string, text, "",
           "The text to learn, any file; its last tenth is held out. Without "
-          "it: sums in words, \"two plus three is five.\"");
-ABSL_FLAG(std::string, prompt, "seven plus eight is ",
+          "it: lines that count, \"seven, eight, nine, ten, eleven.\"");
+ABSL_FLAG(std::string, prompt, "seven, eight, ",
           "What it goes on with at the end.");
 ABSL_FLAG(int64_t, sample_bytes, 150, "How many bytes it writes then.");
 ABSL_FLAG(double, temperature, 0.3,
@@ -42,12 +42,12 @@ ABSL_FLAG(int64_t, batch_size, 16, "Blocks of text in a step.");
 ABSL_FLAG(int64_t, evaluate_every, 100, "Steps between two evaluations.");
 ABSL_FLAG(int64_t, patience, 0,
           "Stop after so many evaluations with no better loss; 0: never.");
-ABSL_FLAG(double, lr, 3e-3, "Highest learning rate.");
+ABSL_FLAG(double, lr, 4e-3, "Highest learning rate.");
 ABSL_FLAG(int64_t, length, 64, "Bytes in a block.");
-ABSL_FLAG(int64_t, d_model, 128, "Width of the model.");
+ABSL_FLAG(int64_t, d_model, 64, "Width of the model.");
 ABSL_FLAG(int64_t, n_heads, 4, "Attention heads; they divide d_model.");
 ABSL_FLAG(int64_t, n_layers, 2, "Layers.");
-ABSL_FLAG(double, dropout, 0.1, "Dropout probability while training.");
+ABSL_FLAG(double, dropout, 0, "Dropout probability while training.");
 ABSL_FLAG(int64_t, threads, 0,
           "Threads, 0 for all cores; the result is the same for any number.");
 
@@ -172,15 +172,15 @@ absl::StatusOr<int> Run(int argc, char** argv) {
                     : std::max(1u, std::thread::hardware_concurrency()));
 
   const std::string file = absl::GetFlag(FLAGS_text);
-  const std::string path = file.empty() ? "the sums" : train::UserPath(file);
-  const std::string sums = file.empty() ? Sums() : "";
+  const std::string path = file.empty() ? "counting" : train::UserPath(file);
+  const std::string counting = file.empty() ? Counting() : "";
   const auto text =
-      file.empty()
-          ? train::TokenFile::Parse(
-                {reinterpret_cast<const uint8_t*>(sums.data()), sums.size()},
-                path, train::ElementType::kU8, Model::kBytes)
-          : train::TokenFile::Open(path, train::ElementType::kU8,
-                                   Model::kBytes);
+      file.empty() ? train::TokenFile::Parse(
+                         {reinterpret_cast<const uint8_t*>(counting.data()),
+                          counting.size()},
+                         path, train::ElementType::kU8, Model::kBytes)
+                   : train::TokenFile::Open(path, train::ElementType::kU8,
+                                            Model::kBytes);
   if (!text.ok()) return text.status();
   const int64_t length = absl::GetFlag(FLAGS_length);
   if (text->size() < 10 * length) {

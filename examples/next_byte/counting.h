@@ -1,11 +1,9 @@
-// The text that the example learns when it is given none: sums in words.
-#ifndef WENGERT_EXAMPLES_NEXT_BYTE_SUMS_H_
-#define WENGERT_EXAMPLES_NEXT_BYTE_SUMS_H_
+// The text that the example learns when it is given none: counting in words.
+#ifndef WENGERT_EXAMPLES_NEXT_BYTE_COUNTING_H_
+#define WENGERT_EXAMPLES_NEXT_BYTE_COUNTING_H_
 
 #include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "autograd/random.h"
@@ -27,25 +25,21 @@ inline std::string InWords(int n) {
                      : absl::StrCat(kTens[n / 10], "-", kSmall[n % 10]);
 }
 
-// "two plus three is five.", a line for each pair of numbers below 30, in
-// random order.
-inline std::string Sums() {
-  constexpr int kNumbers = 30;
-  std::vector<std::string> lines;
-  for (int a = 0; a < kNumbers; ++a) {
-    for (int b = 0; b < kNumbers; ++b) {
-      lines.push_back(absl::StrCat(InWords(a), " plus ", InWords(b), " is ",
-                                   InWords(a + b), ".\n"));
+// Lines that count on from a random number: "seven, eight, nine, ten, eleven."
+inline std::string Counting() {
+  constexpr int kLines = 2000, kNumbers = 5;
+  std::string text;
+  for (int line = 0; line < kLines; ++line) {
+    const int first = static_cast<int>(
+        UniformInt(/*seed=*/1, /*offset=*/0, line, 101 - kNumbers));
+    for (int i = 0; i < kNumbers; ++i) {
+      absl::StrAppend(&text, InWords(first + i),
+                      i + 1 < kNumbers ? ", " : ".\n");
     }
   }
-  for (size_t i = lines.size() - 1; i > 0; --i) {
-    std::swap(lines[i], lines[UniformInt(/*seed=*/1, 0, i, i + 1)]);
-  }
-  std::string text;
-  for (const std::string& line : lines) text += line;
   return text;
 }
 
 }  // namespace wengert
 
-#endif  // WENGERT_EXAMPLES_NEXT_BYTE_SUMS_H_
+#endif  // WENGERT_EXAMPLES_NEXT_BYTE_COUNTING_H_
