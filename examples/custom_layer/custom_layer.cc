@@ -8,6 +8,10 @@
 #include "autograd/gradcheck.h"
 #include "nn/nn.h"
 #include "train/adam.h"
+#include "train/loop.h"
+#include "train/recorder.h"
+#include "train/run_flags.h"
+#include "train/text_file.h"
 
 using namespace wengert;
 
@@ -40,26 +44,50 @@ bool GradientsAreRight() {
   return report.ok;
 }
 
-int main() {
+int main(int argc, char** argv) {
+  const auto words = train::ParseRunCommandLine(
+      argc, argv, "Checks and trains a layer of one's own.", __FILE__);
+  if (absl::IsCancelled(words.status())) return 0;
+  if (!words.ok() || !words->empty()) {
+    std::cerr << "custom_layer: "
+              << (words.ok() ? "unexpected word " + train::Quoted((*words)[0])
+                             : words.status().message())
+              << "\n";
+    return 2;
+  }
   if (!GradientsAreRight()) return 1;
   std::cout << "gradients agree with central differences\n";
 
-  nn::ParameterStore store(DType::kFloat32, /*seed=*/1);
+  constexpr uint64_t kSeed = 1;
+  nn::ParameterStore store(DType::kFloat32, kSeed);
   const GatedLinear layer(store.root(), 1, 1);
-  std::cout << store.Table();
+  std::cout << store.Table() << std::flush;
   const Tensor x = Tensor::Of({7, 1}, {-3, -2, -1, 0, 1, 2, 3});
   const Tensor y = Maximum(x, 0.1 * x);
   train::Adam optimizer(store, {.lr = 0.05});
-  double loss = 0;
-  for (int step = 1; step <= 400; ++step) {
-    Tape tape;
-    const Tensor error = Mean(Square(layer(x) - y));
-    tape.Backward(error);
-    optimizer.Step();
-    loss = error.item();
-    if (step == 1 || step % 100 == 0) {
-      std::cout << absl::StrFormat("step %3d  loss %.5f\n", step, loss);
-    }
+  train::BatchStream batches(1, 1, kSeed);  // every step sees all of x
+  train::LoopOptions options = train::LoopFlags();
+  options.steps = 400;
+  train::Loop loop({&store, &optimizer, nullptr, &batches}, options);
+  const auto recorder =
+      train::Recorder::Open(loop, train::RecorderFlags(kSeed));
+  if (!recorder.ok()) {
+    std::cerr << "custom_layer: " << recorder.status().message() << "\n";
+    return 2;
   }
-  return loss < 0.02 ? 0 : 1;
+  double loss = 0;
+  loop.OnStep([&](const train::StepInfo& info) {
+    loss = info.loss;
+    if (info.step == 1 || info.step % 100 == 0) {
+      (*recorder)->Message(
+          absl::StrFormat("step %3d  loss %.5f", info.step, loss));
+    }
+  });
+  const auto end = loop.Run([&](auto) { return Mean(Square(layer(x) - y)); });
+  const absl::Status status = (*recorder)->Finish(end);
+  if (!status.ok()) {
+    std::cerr << "custom_layer: " << status.message() << "\n";
+    return 2;
+  }
+  return !end->complete() || loss < 0.02 ? 0 : 1;
 }

@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST(CustomLayer, LearnsAndPassesItsCheck) {
-  FILE* pipe = popen("examples/custom_layer/custom_layer", "r");
+  FILE* pipe = popen("examples/custom_layer/custom_layer 2>&1", "r");
   ASSERT_NE(pipe, nullptr);
   std::string output;
   char buffer[256];
