@@ -93,6 +93,10 @@ class Tape {
 
   // Forgets all records, watched tensors and hooks.
   void Clear();
+  // The recorded graph for Graphviz (`dot -Tsvg`): an oval for each record with
+  // its operation, layer and result's shape, a box for each parameter and
+  // watched tensor. Constants are left out.
+  std::string ToDot() const;
   // Number of records.
   size_t size() const { return records_.size(); }
   Mode mode() const { return mode_; }
