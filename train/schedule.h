@@ -4,6 +4,9 @@
 #define WENGERT_TRAIN_SCHEDULE_H_
 
 #include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
 
 namespace wengert::train {
 
@@ -34,6 +37,113 @@ class WarmupCosine {
   int64_t warmup_steps_;
   int64_t total_steps_;
   double min_lr_;
+};
+
+// From `begin` to `end` in a straight line over total_steps, and `end` from
+// then on (PyTorch's LinearLR). Throws Error unless both are finite and >= 0,
+// and total_steps >= 1.
+class LinearSchedule {
+ public:
+  LinearSchedule(double begin, double end, int64_t total_steps);
+  double operator()(int64_t step) const;
+
+ private:
+  double begin_, end_;
+  int64_t total_steps_;
+};
+
+// min_lr + (base - min_lr) (1 - step / T)^power up to T = total_steps, min_lr
+// from then on (PolynomialLR). Throws Error unless 0 <= min_lr <= base, both
+// finite, T >= 1 and power > 0.
+class PolynomialSchedule {
+ public:
+  PolynomialSchedule(double base, int64_t total_steps, double power = 1,
+                     double min_lr = 0);
+  double operator()(int64_t step) const;
+
+ private:
+  double base_;
+  int64_t total_steps_;
+  double power_, min_lr_;
+};
+
+// base factor^n after n times `every` steps (StepLR). Throws Error unless base
+// and factor are finite and >= 0, and every >= 1.
+class StepSchedule {
+ public:
+  StepSchedule(double base, int64_t every, double factor = 0.1);
+  double operator()(int64_t step) const;
+
+ private:
+  double base_;
+  int64_t every_;
+  double factor_;
+};
+
+// Cosines from base down to min_lr that begin again: the first takes `period`
+// steps, each other `growth` times as many as the one before (Loshchilov,
+// Hutter 2017; CosineAnnealingWarmRestarts). Throws Error unless 0 <= min_lr <=
+// base, both finite, period >= 1 and growth >= 1.
+class CosineRestarts {
+ public:
+  CosineRestarts(double base, int64_t period, int64_t growth = 1,
+                 double min_lr = 0);
+  double operator()(int64_t step) const;
+
+ private:
+  double base_;
+  int64_t period_, growth_;
+  double min_lr_;
+};
+
+// Up from max_lr / start_divisor to max_lr over the first part of the steps,
+// then down to max_lr / (start_divisor end_divisor) at the last, each along
+// half a cosine; that from then on (Smith, Topin 2018; OneCycleLR). Throws
+// Error unless max_lr is finite and >= 0, total_steps >= 2, 0 < rising < 1 and
+// the divisors are > 0.
+struct OneCycleOptions {
+  double rising = 0.3;  // part of the steps
+  double start_divisor = 25;
+  double end_divisor = 1e4;
+};
+class OneCycle {
+ public:
+  OneCycle(double max_lr, int64_t total_steps, OneCycleOptions options = {});
+  double operator()(int64_t step) const;
+
+ private:
+  double max_lr_;
+  int64_t total_steps_;
+  OneCycleOptions options_;
+};
+
+// base (step + 1) / w for the first w = warmup_steps, then base sqrt(w / (step
+// + 1)) (Vaswani et al. 2017, where base is 1 / sqrt(d_model w)). Throws Error
+// unless base is finite and >= 0, and w >= 1.
+class InverseSqrt {
+ public:
+  InverseSqrt(double base, int64_t warmup_steps);
+  double operator()(int64_t step) const;
+
+ private:
+  double base_;
+  int64_t warmup_steps_;
+};
+
+// One schedule after the other, each of which counts its steps from 0: a part
+// lasts as many steps as it says, the last goes on for ever (SequentialLR).
+// Throws Error unless there is a part and each lasts 1 step or more.
+class ChainedSchedule {
+ public:
+  struct Part {
+    std::function<double(int64_t step)> schedule;
+    int64_t steps = 1;
+  };
+  explicit ChainedSchedule(std::vector<Part> parts);
+  double operator()(int64_t step) const;
+
+ private:
+  std::vector<Part> parts_;
 };
 
 }  // namespace wengert::train

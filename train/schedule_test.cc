@@ -2,7 +2,10 @@
 #include "train/schedule.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "autograd/error.h"
 #include "gtest/gtest.h"
@@ -71,6 +74,104 @@ TEST(Schedules, RefuseBadArguments) {
   EXPECT_THROW(ConstantSchedule(1)(-1), Error);
   EXPECT_THROW(WarmupCosine(1, 0, 10)(-1), Error);
   EXPECT_NO_THROW(WarmupCosine(1e-3, 10, 10, 1e-3));
+}
+
+// Expects the rates of PyTorch 2.15's scheduler of that kind.
+template <class Schedule>
+void ExpectRates(const Schedule& lr,
+                 const std::vector<std::pair<int64_t, double>>& want) {
+  for (const auto& [step, rate] : want) {
+    EXPECT_NEAR(lr(step), rate, 1e-15) << "step " << step;
+  }
+}
+
+TEST(LinearSchedule, AgreesWithPyTorch) {
+  ExpectRates(LinearSchedule(0.025, 0.075, 8), {{0, 0.025},
+                                                {1, 0.03125},
+                                                {4, 0.05},
+                                                {7, 0.06875},
+                                                {8, 0.075},
+                                                {20, 0.075}});
+}
+
+TEST(PolynomialSchedule, AgreesWithPyTorch) {
+  ExpectRates(PolynomialSchedule(0.1, 10, 2),
+              {{0, 0.1}, {1, 0.081}, {5, 0.025}, {9, 0.001}, {10, 0}, {12, 0}});
+  EXPECT_EQ(PolynomialSchedule(0.1, 10, 1, 0.05)(10), 0.05);
+}
+
+TEST(StepSchedule, AgreesWithPyTorch) {
+  ExpectRates(
+      StepSchedule(0.1, 3, 0.5),
+      {{0, 0.1}, {2, 0.1}, {3, 0.05}, {5, 0.05}, {6, 0.025}, {9, 0.0125}});
+}
+
+TEST(CosineRestarts, AgreesWithPyTorch) {
+  ExpectRates(CosineRestarts(0.1, 5, 2, 0.01), {{0, 0.1},
+                                                {1, 0.09140576474687263},
+                                                {4, 0.01859423525312737},
+                                                {5, 0.1},
+                                                {6, 0.09779754323328192},
+                                                {14, 0.012202456766718092},
+                                                {15, 0.1},
+                                                {34, 0.010554024673218806},
+                                                {35, 0.1},
+                                                {36, 0.09986128001799077}});
+  ExpectRates(CosineRestarts(0.1, 4), {{0, 0.1},
+                                       {3, 0.014644660940672627},
+                                       {4, 0.1},
+                                       {41, 0.08535533905932738}});
+  EXPECT_TRUE(std::isfinite(CosineRestarts(
+      1, 1, 1'000'000'000)(std::numeric_limits<int64_t>::max())));
+}
+
+TEST(OneCycle, AgreesWithPyTorch) {
+  ExpectRates(OneCycle(0.1, 20), {{0, 0.004},
+                                  {1, 0.013167184270002533},
+                                  {3, 0.06683281572999747},
+                                  {5, 0.1},
+                                  {6, 0.09874640062350874},
+                                  {10, 0.07169430017913009},
+                                  {19, 4e-7},
+                                  {25, 4e-7}});
+  EXPECT_TRUE(std::isfinite(OneCycle(0.1, 2, {.rising = 0.5})(0)));
+}
+
+TEST(InverseSqrt, RisesThenFalls) {
+  ExpectRates(InverseSqrt(0.4, 4),
+              {{0, 0.1}, {1, 0.2}, {3, 0.4}, {15, 0.2}, {63, 0.1}});
+}
+
+TEST(ChainedSchedule, AgreesWithPyTorch) {
+  const ChainedSchedule lr(
+      {{LinearSchedule(0.01, 0.1, 4), 4}, {PolynomialSchedule(0.1, 6), 6}});
+  ExpectRates(lr, {{0, 0.01},
+                   {1, 0.0325},
+                   {3, 0.0775},
+                   {4, 0.1},
+                   {5, 0.08333333333333334},
+                   {9, 0.016666666666666663},
+                   {10, 0},
+                   {11, 0}});
+}
+
+TEST(Schedules, RefuseWhatIsOutOfRange) {
+  EXPECT_THROW(LinearSchedule(-1, 0, 5), Error);
+  EXPECT_THROW(LinearSchedule(1, kNan, 5), Error);
+  EXPECT_THROW(LinearSchedule(1, 0, 0), Error);
+  EXPECT_THROW(PolynomialSchedule(1, 5, 0), Error);
+  EXPECT_THROW(PolynomialSchedule(1, 5, 1, 2), Error);
+  EXPECT_THROW(StepSchedule(1, 0), Error);
+  EXPECT_THROW(StepSchedule(1, 3, kInfinity), Error);
+  EXPECT_THROW(CosineRestarts(1, 0), Error);
+  EXPECT_THROW(CosineRestarts(1, 3, 0), Error);
+  EXPECT_THROW(OneCycle(1, 1), Error);
+  EXPECT_THROW(OneCycle(1, 9, {.rising = 1}), Error);
+  EXPECT_THROW(InverseSqrt(1, 0), Error);
+  EXPECT_THROW(ChainedSchedule({}), Error);
+  EXPECT_THROW(ChainedSchedule({{ConstantSchedule(1), 0}}), Error);
+  EXPECT_THROW(ChainedSchedule({{nullptr, 3}}), Error);
+  EXPECT_THROW(OneCycle(1, 9)(-1), Error);
 }
 
 }  // namespace
