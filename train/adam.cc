@@ -33,9 +33,7 @@ void Adam::set_options(const std::map<std::string, double>& options) {
     Check(beta >= 0 && beta < 1, name, beta, "a number in [0, 1)");
   }
   const double eps = options.at("eps");
-  const bool above_0 =
-      WithFloat(dtype(), [&]<class T>(T) { return static_cast<T>(eps) > 0; });
-  Check(above_0 && std::isfinite(eps), "eps", eps, "a finite number > 0");
+  CheckEps(eps);
   const double decay = options.at("weight_decay");
   Check(decay >= 0 && std::isfinite(decay), "weight_decay", decay,
         "a finite number >= 0");

@@ -38,6 +38,12 @@ void Optimizer::Check(bool valid, const char* option, double value,
       absl::StrCat(kind_, ": ", option, " is ", value, "; wanted ", wanted));
 }
 
+void Optimizer::CheckEps(double eps) const {
+  const bool above_0 =
+      WithFloat(dtype(), [&]<class T>(T) { return static_cast<T>(eps) > 0; });
+  Check(above_0 && std::isfinite(eps), "eps", eps, "a finite number > 0");
+}
+
 void Optimizer::CheckLr(double lr) const {
   Check(lr >= 0 && std::isfinite(lr), "lr", lr, "a finite number >= 0");
 }

@@ -100,6 +100,9 @@ class Optimizer {
   // Throws Error, with the option's value and what was wanted, unless `valid`.
   void Check(bool valid, const char* option, double value,
              const char* wanted) const;
+  // The same for an option "eps": finite and > 0, in the store's dtype too, as
+  // a gradient that is 0 from the start is divided by it.
+  void CheckEps(double eps) const;
 
  private:
   struct Entry {  // of one parameter

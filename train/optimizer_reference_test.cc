@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "train/adagrad.h"
 #include "train/adam.h"
+#include "train/lion.h"
 #include "train/optimizer_testlib.h"
+#include "train/rmsprop.h"
 #include "train/sgd.h"
 
 namespace wengert::train {
@@ -47,6 +50,32 @@ const Reference kNesterov = {
     {1, {1.4033376112806641, -2.0165325559568332, 0.9958067344240265}},
     {2, {1.376874803755587, -1.65083230272173, 1.085260676759303}},
     {20, {-0.45283375005196874, 0.4570432715130471, -0.21897353115415008}},
+};
+// testdata/optimizer_reference_torch.py prints these.
+const Reference kRmsProp = {
+    {1, {1.3418861258021715, -2.0918861197965484, 0.9081138812306029}},
+    {2, {1.4585482155176763, -1.9662769530299093, 0.9172740637156653}},
+    {20, {1.033500173591985, -1.812328993087366, 0.7685508540618725}},
+};
+const Reference kRmsPropFull = {
+    {1, {1.4333333355173379, -2.1833333342375756, 0.8166666658078167}},
+    {2, {1.3827270337938284, -2.0687156826616366, 0.8747320452337839}},
+    {20, {-0.3758359445048745, -0.249684402738617, 0.5012601839614795}},
+};
+const Reference kAdagrad = {
+    {1, {1.4000000000176211, -2.15000000000561, 0.8499999999964444}},
+    {2, {1.4712884734045335, -2.0719771532271927, 0.8559082801520812}},
+    {20, {1.237589125457986, -1.9871212855850358, 0.7674685679989218}},
+};
+const Reference kAdagradFull = {
+    {1, {1.4178823720898903, -2.1538989303780913, 0.846462691161343}},
+    {2, {1.4291737528032762, -2.0827876536402115, 0.8433833258803669}},
+    {20, {1.1420463529984164, -1.9122237218221785, 0.7276371269783739}},
+};
+const Reference kLion = {
+    {1, {1.471, -2.2165, 0.7655}},
+    {2, {1.482174, -2.183201, 0.7809069999999999}},
+    {20, {1.1755103284274735, -1.8833755472649567, 0.6252542647617891}},
 };
 
 void ExpectFollows(
@@ -104,6 +133,30 @@ TEST(OptimizerReference, SgdWithNesterov) {
       kNesterov,
       SgdOptions{
           .lr = 0.05, .momentum = 0.9, .nesterov = true, .weight_decay = 0.3});
+}
+
+TEST(OptimizerReference, RmsProp) {
+  ExpectFollows<RmsProp>(kRmsProp, RmsPropOptions{.lr = 0.05, .alpha = 0.9});
+}
+TEST(OptimizerReference, RmsPropWithEverything) {
+  ExpectFollows<RmsProp>(kRmsPropFull, RmsPropOptions{.lr = 0.02,
+                                                      .alpha = 0.9,
+                                                      .momentum = 0.9,
+                                                      .centered = true,
+                                                      .weight_decay = 0.3});
+}
+TEST(OptimizerReference, Adagrad) {
+  ExpectFollows<Adagrad>(kAdagrad, AdagradOptions{.lr = 0.1});
+}
+TEST(OptimizerReference, AdagradWithEverything) {
+  ExpectFollows<Adagrad>(kAdagradFull, AdagradOptions{.lr = 0.1,
+                                                      .lr_decay = 0.05,
+                                                      .eps = 1e-6,
+                                                      .initial_sum = 0.5,
+                                                      .weight_decay = 0.3});
+}
+TEST(OptimizerReference, Lion) {
+  ExpectFollows<Lion>(kLion, LionOptions{.lr = 0.02, .weight_decay = 0.3});
 }
 
 }  // namespace

@@ -17,9 +17,12 @@
 #include "autograd/storage.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "train/adagrad.h"
 #include "train/adam.h"
 #include "train/clip.h"
+#include "train/lion.h"
 #include "train/optimizer_testlib.h"
+#include "train/rmsprop.h"
 #include "train/sgd.h"
 
 namespace wengert::train {
@@ -269,6 +272,25 @@ TEST(Optimizer, NeighboursShareAPassWithoutTouchingEachOther) {
   }
 }
 
+// A gradient that is 0 from the start moves nothing and makes no NaN.
+TEST(Optimizer, ZeroGradientsMoveNothing) {
+  const auto check = [](auto make) {
+    ParameterStore store;
+    const Tensor w = store.root().Constant("w", {2}, 0.5);
+    const auto optimizer = make(store);
+    for (int step = 0; step < 3; ++step) {
+      AddGradient(w, {0, 0});
+      optimizer->Step();
+    }
+    EXPECT_EQ(w.ToVector(), (std::vector<double>{0.5, 0.5}));
+  };
+  check([](ParameterStore& s) {
+    return std::make_unique<RmsProp>(s, RmsPropOptions{.centered = true});
+  });
+  check([](ParameterStore& s) { return std::make_unique<Adagrad>(s); });
+  check([](ParameterStore& s) { return std::make_unique<Lion>(s); });
+}
+
 TEST(Optimizer, ThreadsGiveTheSameBits) {
   const int before = NumThreads();
   std::vector<std::vector<double>> first;
@@ -276,7 +298,8 @@ TEST(Optimizer, ThreadsGiveTheSameBits) {
     SetNumThreads(threads);
     const int64_t shared_before = GetParallelStats().shared_loops;
     std::vector<std::vector<double>> values;
-    for (const std::string kind : {"Adam", "AdamW", "Sgd"}) {
+    for (const std::string kind :
+         {"Adam", "AdamW", "Sgd", "RmsProp", "Adagrad", "Lion"}) {
       ParameterStore store;
       const std::vector<Tensor> all = Ragged(store);
       std::unique_ptr<Optimizer> optimizer;
@@ -284,6 +307,13 @@ TEST(Optimizer, ThreadsGiveTheSameBits) {
         optimizer = std::make_unique<Adam>(store);
       } else if (kind == "AdamW") {
         optimizer = std::make_unique<AdamW>(store);
+      } else if (kind == "RmsProp") {
+        optimizer = std::make_unique<RmsProp>(
+            store, RmsPropOptions{.momentum = 0.9, .centered = true});
+      } else if (kind == "Adagrad") {
+        optimizer = std::make_unique<Adagrad>(store);
+      } else if (kind == "Lion") {
+        optimizer = std::make_unique<Lion>(store);
       } else {
         optimizer = std::make_unique<Sgd>(
             store, SgdOptions{.momentum = 0.9, .nesterov = true});
@@ -337,6 +367,15 @@ TEST(Optimizer, RefusesBadOptions) {
   EXPECT_THROW(Sgd(store, {.lr = inf}), Error);
   EXPECT_THROW(Sgd(store, {.momentum = 1}), Error);
   EXPECT_THROW(Sgd(store, {.weight_decay = nan}), Error);
+  EXPECT_THROW(RmsProp(store, {.alpha = 1.5}), Error);
+  EXPECT_THROW(RmsProp(store, {.eps = 1e-60}), Error);
+  EXPECT_THROW(RmsProp(store, {.momentum = 1}), Error);
+  EXPECT_THROW(RmsProp(store, {.weight_decay = -1}), Error);
+  EXPECT_THROW(Adagrad(store, {.eps = 0}), Error);
+  EXPECT_THROW(Adagrad(store, {.lr_decay = -1}), Error);
+  EXPECT_THROW(Adagrad(store, {.initial_sum = inf}), Error);
+  EXPECT_THROW(Lion(store, {.beta1 = 1}), Error);
+  EXPECT_THROW(Lion(store, {.weight_decay = nan}), Error);
   Sgd optimizer(store, {.lr = 0.5});
   EXPECT_THROW(optimizer.set_lr(nan), Error);
   EXPECT_EQ(optimizer.lr(), 0.5);

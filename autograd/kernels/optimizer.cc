@@ -76,6 +76,67 @@ void SgdStep(int64_t n, const SgdFactors& factors, const T* g, T* w, T* b) {
 }
 
 template <class T>
+void RmsPropStep(int64_t n, const RmsPropFactors& factors, const T* g, T* w,
+                 T* v, T* a, T* b) {
+  const T lr = factors.lr;
+  const T alpha = factors.alpha;
+  const T rest = 1 - factors.alpha;
+  const T eps = factors.eps;
+  const T momentum = factors.momentum;
+  const bool centered = factors.centered;
+  const T l2 = factors.l2;
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
+    WENGERT_INDEPENDENT
+    for (int64_t i = begin; i < end; ++i) {
+      const T d = Select(l2 != 0, Fma(l2, w[i], g[i]), g[i]);
+      v[i] = Fma(rest * d, d, alpha * v[i]);
+      a[i] = Fma(rest, d - a[i], a[i]);
+      const T mean = Select(centered, a[i], T{0});
+      const T variance = Fma(-mean, mean, v[i]);  // below 0 by rounding alone
+      const T root = std::sqrt(Select(variance > 0, variance, T{0})) + eps;
+      b[i] = Fma(momentum, b[i], d / root);
+      w[i] = Fma(-lr, b[i], w[i]);
+    }
+  });
+}
+
+template <class T>
+void AdagradStep(int64_t n, const AdagradFactors& factors, const T* g, T* w,
+                 T* s) {
+  const T lr = factors.lr;
+  const T start = factors.start;
+  const T eps = factors.eps;
+  const T l2 = factors.l2;
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
+    WENGERT_INDEPENDENT
+    for (int64_t i = begin; i < end; ++i) {
+      const T d = Select(l2 != 0, Fma(l2, w[i], g[i]), g[i]);
+      s[i] = Fma(d, d, s[i]);
+      w[i] = Fma(-lr, d / (std::sqrt(start + s[i]) + eps), w[i]);
+    }
+  });
+}
+
+template <class T>
+void LionStep(int64_t n, const LionFactors& factors, const T* g, T* w, T* m) {
+  const T lr = factors.lr;
+  const T beta1 = factors.beta1;
+  const T rest1 = 1 - factors.beta1;
+  const T beta2 = factors.beta2;
+  const T rest2 = 1 - factors.beta2;
+  const T keep = factors.keep;
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
+    WENGERT_INDEPENDENT
+    for (int64_t i = begin; i < end; ++i) {
+      const T c = Fma(beta1, m[i], rest1 * g[i]);
+      const T step = Select(c > 0, lr, Select(c < 0, -lr, c));
+      w[i] = Fma(keep, w[i], -step);
+      m[i] = Fma(beta2, m[i], rest2 * g[i]);
+    }
+  });
+}
+
+template <class T>
 void Scale(int64_t n, double factor, T* x) {
   ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -107,6 +168,18 @@ template void AdamStep(int64_t, const AdamFactors&, const double*, double*,
 template void SgdStep(int64_t, const SgdFactors&, const float*, float*, float*);
 template void SgdStep(int64_t, const SgdFactors&, const double*, double*,
                       double*);
+template void RmsPropStep(int64_t, const RmsPropFactors&, const float*, float*,
+                          float*, float*, float*);
+template void RmsPropStep(int64_t, const RmsPropFactors&, const double*,
+                          double*, double*, double*, double*);
+template void AdagradStep(int64_t, const AdagradFactors&, const float*, float*,
+                          float*);
+template void AdagradStep(int64_t, const AdagradFactors&, const double*,
+                          double*, double*);
+template void LionStep(int64_t, const LionFactors&, const float*, float*,
+                       float*);
+template void LionStep(int64_t, const LionFactors&, const double*, double*,
+                       double*);
 template void Scale(int64_t, double, float*);
 template void Scale(int64_t, double, double*);
 template double SumSquares(int64_t, double, const float*);

@@ -35,6 +35,45 @@ struct SgdFactors {
 template <class T>
 void SgdStep(int64_t n, const SgdFactors& factors, const T* g, T* w, T* b);
 
+struct RmsPropFactors {
+  double lr;
+  double alpha;
+  double eps;
+  double momentum;
+  bool centered;
+  double l2;  // of w, is added to g
+};
+
+// g' = g + l2 w;  v = alpha v + (1 - alpha) g'^2;  a += (1 - alpha) (g' - a);
+// b = momentum b + g' / (sqrt(v - a^2) + eps), without a if not centered;
+// w -= lr b.
+template <class T>
+void RmsPropStep(int64_t n, const RmsPropFactors& factors, const T* g, T* w,
+                 T* v, T* a, T* b);
+
+struct AdagradFactors {
+  double lr;
+  double start;  // of the sum
+  double eps;
+  double l2;  // of w, is added to g
+};
+
+// g' = g + l2 w;  s += g'^2;  w -= lr g' / (sqrt(start + s) + eps).
+template <class T>
+void AdagradStep(int64_t n, const AdagradFactors& factors, const T* g, T* w,
+                 T* s);
+
+struct LionFactors {
+  double lr;
+  double beta1;
+  double beta2;
+  double keep;  // what decay leaves of w
+};
+
+// w = keep w - lr sign(beta1 m + (1 - beta1) g);  m = beta2 m + (1 - beta2) g.
+template <class T>
+void LionStep(int64_t n, const LionFactors& factors, const T* g, T* w, T* m);
+
 // x = factor x, rounded once.
 template <class T>
 void Scale(int64_t n, double factor, T* x);
