@@ -145,8 +145,8 @@ Tensor Transpose(const Tensor& x);
 // the first.
 Tensor Slice(const Tensor& x, int axis, int64_t start, int64_t length);
 Tensor Concat(absl::Span<const Tensor> xs, int axis);
-// rows[i] of table [n, ...]; ids int32 or int64 of any shape -> ids.shape +
-// table.shape[1:]. The row `padding_id` (>= 0) gets no gradient.
+// table[ids], rows of any table [n, ...]; ids int32 or int64 of any shape ->
+// ids.shape + table.shape[1:]. The row `padding_id` (>= 0) gets no gradient.
 Tensor Embedding(const Tensor& table, const Tensor& ids,
                  int64_t padding_id = -1);
 // rows[ids[i]] += x[i] on zeros [n_rows, ...]: the gradient of Embedding.

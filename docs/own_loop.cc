@@ -27,7 +27,8 @@ int main() {
     optimizer.Step();
     if (step % 100 == 99) {
       const absl::Status saved = train::SaveCheckpoint(
-          "own.safetensors", {&store, &optimizer, &generator}, {.step = step});
+          "own.safetensors", {&store, &optimizer, &generator},
+          {.step = step + 1});
       if (!saved.ok()) std::cerr << saved.message() << "\n";
     }
   }

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "autograd/tensor.h"
+
 namespace wengert::train {
 
 struct AttentionMap {
@@ -16,6 +19,13 @@ struct AttentionMap {
   // A head's weights, [Tq, Tk] row-major.
   std::vector<std::vector<float>> heads;
 };
+
+// The maps of one sentence that attends to itself: weights[i] is what layer i's
+// heads do, [1, H, T, T] float32, as nn::Encoder::WithWeights gives it, and
+// labels are the T tokens. Throws Error for other shapes.
+std::vector<AttentionMap> SelfAttentionMaps(
+    const std::string& sentence, const std::vector<std::string>& labels,
+    absl::Span<const Tensor> weights);
 
 // Throws Error, which starts with `op`, where a head's size does not fit the
 // labels or nothing is there to be looked at.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <new>
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/flag.h"
@@ -126,6 +128,24 @@ absl::StatusOr<std::vector<std::string>> ParseCommandLine(
     }
   }
   return words;
+}
+
+int ExitStatus(const std::string& program,
+               absl::FunctionRef<absl::StatusOr<int>()> run,
+               const std::string& advice) {
+  absl::StatusOr<int> result = 0;
+  try {
+    result = run();
+  } catch (const std::bad_alloc&) {
+    result = absl::ResourceExhaustedError(
+        absl::StrCat("not enough memory", advice.empty() ? "" : "; ", advice));
+  } catch (const std::exception& e) {
+    result = absl::InvalidArgumentError(e.what());
+  }
+  if (result.ok()) return *result;
+  if (absl::IsCancelled(result.status())) return 0;
+  std::cerr << program << ": " << Printable(result.status().message()) << "\n";
+  return 2;
 }
 
 std::string UserPath(const std::string& path) {

@@ -4,11 +4,15 @@
 #ifndef WENGERT_TRAIN_COMMAND_LINE_H_
 #define WENGERT_TRAIN_COMMAND_LINE_H_
 
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "absl/flags/flag.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 
 namespace wengert::train {
 
@@ -21,6 +25,31 @@ namespace wengert::train {
 absl::StatusOr<std::vector<std::string>> ParseCommandLine(
     int argc, const char* const* argv, const std::string& about,
     const std::vector<std::string>& files);
+
+template <class T>
+inline constexpr T kNoLimit = std::numeric_limits<T>::has_infinity
+                                  ? std::numeric_limits<T>::infinity()
+                                  : std::numeric_limits<T>::max();
+
+// An error that names the flag, its value and the limits, unless least <= value
+// <= most; NaN is outside.
+template <class T>
+absl::Status CheckFlag(const absl::Flag<T>& flag, T least,
+                       T most = kNoLimit<T>) {
+  const T value = absl::GetFlag(flag);
+  if (value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag.Name(), "=", value, ": wanted ", least,
+      most < kNoLimit<T> ? absl::StrCat(" to ", most) : " or more"));
+}
+
+// The exit status of a program whose main() calls this: what `run` returns. An
+// error or an exception is 2 and, as one line on standard error, "program:
+// why"; Cancelled, which ParseCommandLine gives after --help, is 0. Where there
+// is not enough memory the line has `advice`: "a smaller --d_model takes less".
+int ExitStatus(const std::string& program,
+               absl::FunctionRef<absl::StatusOr<int>()> run,
+               const std::string& advice = "");
 
 // Where a path that a person typed points: programs started by `bazel run`
 // stand in another folder than their user.

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,41 @@ TEST(CommandLine, PathsOfAPersonAreRelativeToWhereTheyStand) {
   EXPECT_EQ(UserPath(""), "");
   ASSERT_EQ(unsetenv("BUILD_WORKING_DIRECTORY"), 0);
   EXPECT_EQ(UserPath("a/b.tsv"), "a/b.tsv");
+}
+
+TEST(CommandLine, ChecksAFlagsRange) {
+  const auto check = [](const char* value) {
+    EXPECT_TRUE(Parse({"--test_lr", value}).ok());
+    return CheckFlag<double>(FLAGS_test_lr, 0, 2);
+  };
+  EXPECT_TRUE(check("0").ok());
+  EXPECT_TRUE(check("2").ok());
+  EXPECT_EQ(check("-1").message(), "--test_lr=-1: wanted 0 to 2");
+  EXPECT_EQ(check("2.5").message(), "--test_lr=2.5: wanted 0 to 2");
+  EXPECT_EQ(check("nan").message(), "--test_lr=nan: wanted 0 to 2");
+  ASSERT_TRUE(Parse({"--test_lr=inf", "--test_steps=0"}).ok());
+  EXPECT_TRUE(CheckFlag<double>(FLAGS_test_lr, 0).ok());
+  EXPECT_EQ(CheckFlag<int64_t>(FLAGS_test_steps, 1).message(),
+            "--test_steps=0: wanted 1 or more");
+}
+
+TEST(CommandLine, ExitStatusTellsOfErrorsAndExceptions) {
+  using Result = absl::StatusOr<int>;
+  const auto expect = [](int status, const std::string& printed,
+                         absl::FunctionRef<Result()> run) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ExitStatus("program", run, "less does"), status);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), printed);
+  };
+  expect(0, "", [] { return 0; });
+  expect(130, "", [] { return 130; });
+  expect(0, "", []() -> Result { return absl::CancelledError(""); });
+  expect(2, "program: no \uFFFD[2J\n",
+         []() -> Result { return absl::NotFoundError("no \x1b[2J"); });
+  expect(2, "program: shapes differ\n",
+         []() -> Result { throw std::invalid_argument("shapes differ"); });
+  expect(2, "program: not enough memory; less does\n",
+         []() -> Result { throw std::bad_alloc(); });
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Lists what a checkpoint or any safetensors file holds, or compares two.
 #include <algorithm>
-#include <exception>
 #include <iostream>
 #include <map>
 #include <set>
@@ -288,17 +287,9 @@ absl::StatusOr<int> Run(const std::vector<std::string>& paths) {
 
 int main(int argc, char** argv) {
   using namespace wengert::train;
-  const auto fail = [](absl::string_view why) {
-    std::cerr << "inspect: " << Printable(why) << "\n";
-    return 2;
-  };
-  const auto words = ParseCommandLine(argc, argv, kAbout, {__FILE__});
-  if (absl::IsCancelled(words.status())) return 0;
-  if (!words.ok()) return fail(words.status().message());
-  try {
-    const auto status = Run(*words);
-    return status.ok() ? *status : fail(status.status().message());
-  } catch (const std::exception& e) {
-    return fail(e.what());
-  }
+  return ExitStatus("inspect", [&]() -> absl::StatusOr<int> {
+    const auto words = ParseCommandLine(argc, argv, kAbout, {__FILE__});
+    if (!words.ok()) return words.status();
+    return Run(*words);
+  });
 }

@@ -1,7 +1,4 @@
 // Runs the program as a person does: what it prints, and its exit status.
-#include <sys/wait.h>
-
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -14,6 +11,7 @@
 #include "train/adam.h"
 #include "train/checkpoint.h"
 #include "train/files_testlib.h"
+#include "train/program_testlib.h"
 
 namespace wengert::train {
 namespace {
@@ -21,35 +19,19 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
 using ::testing::Not;
-using ::testing::StartsWith;
 
-struct Result {
-  int status;
-  std::string out;  // and errors
-};
+constexpr char kProgram[] = "train/inspect";
+using Result = ProgramResult;
 
 class InspectTest : public FilesTest {
  protected:
   static Result Inspect(const std::string& words,
                         const std::string& redirect = "2>&1") {
-    FILE* pipe = popen(
-        absl::StrCat("train/inspect ", words, " ", redirect).c_str(), "r");
-    Result result{-1, ""};
-    char buffer[4096];
-    while (size_t n = fread(buffer, 1, sizeof buffer, pipe)) {
-      result.out.append(buffer, n);
-    }
-    result.status = WEXITSTATUS(pclose(pipe));
-    return result;
+    return RunProgram(kProgram, words, redirect);
   }
-  // Status 2 and one line that says why.
   static void ExpectRefused(const std::string& words, const std::string& why) {
-    const Result r = Inspect(words);
-    EXPECT_EQ(r.status, 2) << words << "\n" << r.out;
-    EXPECT_THAT(r.out, AllOf(StartsWith("inspect: "), HasSubstr(why),
-                             MatchesRegex("[^\n]*\n")));
+    train::ExpectRefused(kProgram, words, why);
   }
   std::string Write(const std::string& name,
                     const std::vector<NamedTensor>& tensors,

@@ -1,22 +1,16 @@
 #include "train/loop.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "autograd/error.h"
 #include "train/clip.h"
+#include "train/clock.h"
 #include "train/stop_signals.h"
 
 namespace wengert::train {
 namespace {
-
-double Seconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 void Check(const TrainingRun& run, const LoopOptions& o) {
   if (!run.parameters || !run.optimizer || !run.batches) {
@@ -51,7 +45,7 @@ absl::StatusOr<LoopEnd> Loop::Run(const LossFunction& loss,
                                   const EvaluateFunction& evaluate) {
   std::optional<StopSignals> signals;
   if (options_.stop_on_signals) signals.emplace();
-  const double begin = Seconds();
+  const double begin = SteadySeconds();
   const int64_t first_step = state_.step;
   stop_ = false;
   while (true) {
@@ -62,7 +56,7 @@ absl::StatusOr<LoopEnd> Loop::Run(const LossFunction& loss,
     }
     if ((options_.step_budget > 0 &&
          state_.step - first_step >= options_.step_budget) ||
-        (options_.seconds > 0 && Seconds() - begin >= options_.seconds)) {
+        (options_.seconds > 0 && SteadySeconds() - begin >= options_.seconds)) {
       return LoopEnd{LoopEnd::kBudget};
     }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "train/clock.h"
 #include "train/text_file.h"
 
 namespace wengert::train {
@@ -31,12 +31,6 @@ constexpr char kPlainColor[] = "\x1B[0m";
 constexpr int kShortestBar = 10, kLongestBar = 40;
 // How long a past speed counts: it weighs 1/e after so many seconds.
 constexpr double kSpeedSeconds = 10;
-
-double SteadySeconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);

@@ -1,6 +1,5 @@
 #include "train/recorder.h"
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -12,17 +11,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "autograd/error.h"
+#include "train/clock.h"
 #include "train/command_line.h"
 #include "train/png.h"
 
 namespace wengert::train {
 namespace {
-
-double Seconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 void Check(const RecorderOptions& o) {
   const auto check = [](bool valid, const char* option, double value,
@@ -79,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(
 Recorder::Recorder(Loop& loop, RecorderOptions options)
     : loop_(loop),
       options_(std::move(options)),
-      began_(Seconds()),
+      began_(SteadySeconds()),
       row_began_(began_),
       saved_at_(began_) {}
 
@@ -170,9 +164,10 @@ void Recorder::OnStep(const StepInfo& info) {
     WriteAttention(info.step);
   }
   // The checkpoint last, so that it never knows less than the rows.
-  const bool due = options_.checkpoint_every > 0
-                       ? info.step % options_.checkpoint_every == 0
-                       : Seconds() - saved_at_ >= options_.checkpoint_seconds;
+  const bool due =
+      options_.checkpoint_every > 0
+          ? info.step % options_.checkpoint_every == 0
+          : SteadySeconds() - saved_at_ >= options_.checkpoint_seconds;
   if (due || info.best) SaveCheckpoint(info.evaluation);
 }
 
@@ -186,7 +181,7 @@ void Recorder::TellEvaluation(const StepInfo& info) {
 }
 
 void Recorder::WriteRow(const StepInfo& info) {
-  const double now = Seconds();
+  const double now = SteadySeconds();
   std::vector<Metric> row = {
       {"epoch", static_cast<double>(info.epoch)},
       // Of the steps since the row before.
@@ -257,11 +252,11 @@ void Recorder::SaveCheckpoint(const std::vector<Metric>& evaluation) {
   }
   info.metrics["recorder.loss_sum"] = loss_sum_;
   info.metrics["recorder.n_losses"] = static_cast<double>(n_losses_);
-  info.metrics["recorder.seconds"] = seconds_before_ + Seconds() - began_;
+  info.metrics["recorder.seconds"] = seconds_before_ + SteadySeconds() - began_;
   progress_->Message(absl::StrCat("step ", info.step, ": saving a checkpoint"));
   Warn(keeper_->Save(loop_.run(), info));
   saved_step_ = info.step;
-  saved_at_ = Seconds();
+  saved_at_ = SteadySeconds();
 }
 
 void Recorder::Warn(const absl::Status& status) {

@@ -64,9 +64,9 @@ class Recorder {
 
   // After Run, with what it returned: saves what is not saved yet, waits until
   // it is on disk, writes the report, and says how to go on with a run that is
-  // not over. Errors:
-  // the run's own, or that the last checkpoint could not be written. What else
-  // goes wrong with files is told once, as a warning, and the run goes on.
+  // not over. Errors: the run's own, or that the last checkpoint could not be
+  // written. What else goes wrong with files is told once, as a warning, and
+  // the run goes on.
   absl::Status Finish(const absl::StatusOr<LoopEnd>& end);
 
   // A text above the progress line, such as an event of the program's own.

@@ -6,7 +6,6 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/reflection.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "train/command_line.h"
 
@@ -70,14 +69,6 @@ absl::Status SetFlagsOf(const std::string& run_dir) {
   return absl::OkStatus();
 }
 
-template <class T>
-absl::Status CheckAtLeast(const absl::Flag<T>& flag, T least) {
-  const T value = absl::GetFlag(flag);
-  if (value >= least) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--", flag.Name(), "=", value, ": wanted ", least, " or more"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
@@ -98,12 +89,12 @@ absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
   }
   if (!words.ok()) return words;
   for (const absl::Status& status :
-       {CheckAtLeast<int64_t>(FLAGS_log_every, 1),
-        CheckAtLeast<int64_t>(FLAGS_checkpoint_every, 0),
-        CheckAtLeast<double>(FLAGS_checkpoint_seconds, 0),
-        CheckAtLeast<int32_t>(FLAGS_keep_checkpoints, 1),
-        CheckAtLeast<int64_t>(FLAGS_histograms_every, 0),
-        CheckAtLeast<double>(FLAGS_seconds, 0)}) {
+       {CheckFlag<int64_t>(FLAGS_log_every, 1),
+        CheckFlag<int64_t>(FLAGS_checkpoint_every, 0),
+        CheckFlag<double>(FLAGS_checkpoint_seconds, 0),
+        CheckFlag<int32_t>(FLAGS_keep_checkpoints, 1),
+        CheckFlag<int64_t>(FLAGS_histograms_every, 0),
+        CheckFlag<double>(FLAGS_seconds, 0)}) {
     if (!status.ok()) return status;
   }
   return words;

@@ -13,10 +13,10 @@
 
 namespace wengert::train {
 
-// ParseCommandLine, which knows these flags besides the program's own. With
-// --resume=DIR the flags that argv does not set are as DIR/config.json has
-// them, so that --resume=DIR alone goes on with the run in DIR. Checks these
-// flags' ranges.
+// ParseCommandLine (command_line.h), which knows these flags besides those of
+// the program's `file`, __FILE__; Cancelled after --help. With --resume=DIR the
+// flags that argv does not set are as DIR/config.json has them, so that
+// --resume=DIR alone goes on with the run in DIR. Checks these flags' ranges.
 absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
     int argc, const char* const* argv, const std::string& about,
     const std::string& file);

@@ -8,6 +8,7 @@
 #include "autograd/gradcheck.h"
 #include "nn/nn.h"
 #include "train/adam.h"
+#include "train/command_line.h"
 #include "train/loop.h"
 #include "train/recorder.h"
 #include "train/run_flags.h"
@@ -44,16 +45,13 @@ bool GradientsAreRight() {
   return report.ok;
 }
 
-int main(int argc, char** argv) {
+absl::StatusOr<int> Run(int argc, char** argv) {
   const auto words = train::ParseRunCommandLine(
       argc, argv, "Checks and trains a layer of one's own.", __FILE__);
-  if (absl::IsCancelled(words.status())) return 0;
-  if (!words.ok() || !words->empty()) {
-    std::cerr << "custom_layer: "
-              << (words.ok() ? "unexpected word " + train::Quoted((*words)[0])
-                             : words.status().message())
-              << "\n";
-    return 2;
+  if (!words.ok()) return words.status();
+  if (!words->empty()) {
+    return absl::InvalidArgumentError("unexpected word " +
+                                      train::Quoted((*words)[0]));
   }
   if (!GradientsAreRight()) return 1;
   std::cout << "gradients agree with central differences\n";
@@ -71,10 +69,7 @@ int main(int argc, char** argv) {
   train::Loop loop({&store, &optimizer, nullptr, &batches}, options);
   const auto recorder =
       train::Recorder::Open(loop, train::RecorderFlags(kSeed));
-  if (!recorder.ok()) {
-    std::cerr << "custom_layer: " << recorder.status().message() << "\n";
-    return 2;
-  }
+  if (!recorder.ok()) return recorder.status();
   double loss = 0;
   loop.OnStep([&](const train::StepInfo& info) {
     loss = info.loss;
@@ -85,9 +80,10 @@ int main(int argc, char** argv) {
   });
   const auto end = loop.Run([&](auto) { return Mean(Square(layer(x) - y)); });
   const absl::Status status = (*recorder)->Finish(end);
-  if (!status.ok()) {
-    std::cerr << "custom_layer: " << status.message() << "\n";
-    return 2;
-  }
+  if (!status.ok()) return status;
   return !end->complete() || loss < 0.02 ? 0 : 1;
+}
+
+int main(int argc, char** argv) {
+  return train::ExitStatus("custom_layer", [&] { return Run(argc, argv); });
 }

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <iostream>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -63,37 +61,21 @@ absl::Status CheckFlags(const std::vector<std::string>& words) {
     return absl::InvalidArgumentError(absl::StrCat(
         "unexpected word ", train::Quoted(words[0]), "; see --help"));
   }
-  struct Limits {
-    const absl::Flag<int64_t>* flag;
-    int64_t least, most;
-  };
-  for (const auto& [flag, least, most] :
-       {Limits{&FLAGS_steps, 1, int64_t{1} << 40},
-        {&FLAGS_batch_size, 1, 1 << 20},
-        {&FLAGS_evaluate_every, 1, int64_t{1} << 40},
-        {&FLAGS_patience, 0, 1 << 20},
-        {&FLAGS_length, 1, 1 << 16},
-        {&FLAGS_d_model, 1, 1 << 14},
-        {&FLAGS_n_heads, 1, 1 << 14},
-        {&FLAGS_n_layers, 1, 1000},
-        {&FLAGS_sample_bytes, 0, 1 << 20},
-        {&FLAGS_threads, 0, 1024}}) {
-    const int64_t value = absl::GetFlag(*flag);
-    if (value >= least && value <= most) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--", flag->Name(), "=", value, ": wanted ", least, " to ", most));
-  }
-  struct Range {
-    const absl::Flag<double>* flag;
-    double most;
-  };
-  for (const auto& [flag, most] : {Range{&FLAGS_lr, 1e3},
-                                   {&FLAGS_dropout, 0.99},
-                                   {&FLAGS_temperature, 100}}) {
-    const double value = absl::GetFlag(*flag);
-    if (value >= 0 && value <= most) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", flag->Name(), "=", value, ": wanted 0 to ", most));
+  for (const absl::Status& status :
+       {train::CheckFlag<int64_t>(FLAGS_steps, 1, int64_t{1} << 40),
+        train::CheckFlag<int64_t>(FLAGS_batch_size, 1, 1 << 20),
+        train::CheckFlag<int64_t>(FLAGS_evaluate_every, 1, int64_t{1} << 40),
+        train::CheckFlag<int64_t>(FLAGS_patience, 0, 1 << 20),
+        train::CheckFlag<int64_t>(FLAGS_length, 1, 1 << 16),
+        train::CheckFlag<int64_t>(FLAGS_d_model, 1, 1 << 14),
+        train::CheckFlag<int64_t>(FLAGS_n_heads, 1, 1 << 14),
+        train::CheckFlag<int64_t>(FLAGS_n_layers, 1, 1000),
+        train::CheckFlag<int64_t>(FLAGS_sample_bytes, 0, 1 << 20),
+        train::CheckFlag<int64_t>(FLAGS_threads, 0, 1024),
+        train::CheckFlag<double>(FLAGS_lr, 0, 1e3),
+        train::CheckFlag<double>(FLAGS_dropout, 0, 0.99),
+        train::CheckFlag<double>(FLAGS_temperature, 0, 100)}) {
+    if (!status.ok()) return status;
   }
   if (absl::GetFlag(FLAGS_d_model) % absl::GetFlag(FLAGS_n_heads) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -144,22 +126,9 @@ std::vector<train::AttentionMap> AttentionOf(const Model& model,
                                              const std::string& text) {
   std::vector<std::string> labels;
   for (const char c : text) labels.emplace_back(1, c == ' ' ? '_' : c);
-  std::vector<train::AttentionMap> maps;
-  for (const Tensor& weights :
-       model.Attention(Context(text, static_cast<int64_t>(text.size())))) {
-    train::AttentionMap map = {.sentence = text,
-                               .layer = absl::StrCat("layer ", maps.size()),
-                               .queries = labels,
-                               .keys = labels,
-                               .heads = {}};
-    for (int64_t h = 0; h < weights.dim(1); ++h) {
-      const Tensor head = Slice(weights, 1, h, 1);
-      map.heads.emplace_back(head.data<float>(),
-                             head.data<float>() + head.size());
-    }
-    maps.push_back(std::move(map));
-  }
-  return maps;
+  return train::SelfAttentionMaps(
+      text, labels,
+      model.Attention(Context(text, static_cast<int64_t>(text.size()))));
 }
 
 absl::StatusOr<int> Run(int argc, char** argv) {
@@ -265,18 +234,8 @@ absl::StatusOr<int> Run(int argc, char** argv) {
 }  // namespace wengert
 
 int main(int argc, char** argv) {
-  absl::StatusOr<int> result = 0;
-  try {
-    result = wengert::Run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    result = absl::ResourceExhaustedError(
-        "not enough memory; a smaller --d_model, --n_layers, --length or "
-        "--batch_size takes less");
-  } catch (const std::exception& e) {
-    result = absl::InvalidArgumentError(e.what());
-  }
-  if (result.ok()) return *result;
-  if (absl::IsCancelled(result.status())) return 0;
-  std::cerr << "next_byte: " << result.status().message() << "\n";
-  return 2;
+  return wengert::train::ExitStatus(
+      "next_byte", [&] { return wengert::Run(argc, argv); },
+      "a smaller --d_model, --n_layers, --length or "
+      "--batch_size takes less");
 }

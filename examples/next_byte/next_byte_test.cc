@@ -1,7 +1,4 @@
 // Runs the program as a person does.
-#include <sys/wait.h>
-
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,31 +7,19 @@
 #include "examples/next_byte/counting.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "train/program_testlib.h"
 
 namespace wengert {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-using ::testing::StartsWith;
 
-struct Result {
-  int status;
-  std::string out;  // standard output and error as they come
-};
+constexpr char kProgram[] = "examples/next_byte/next_byte";
+using Result = train::ProgramResult;
 
 Result RunProgram(const std::string& flags) {
-  const std::string command = "examples/next_byte/next_byte " + flags + " 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  Result result{-1, ""};
-  char buffer[4096];
-  while (size_t n = fread(buffer, 1, sizeof buffer, pipe)) {
-    result.out.append(buffer, n);
-  }
-  result.status = WEXITSTATUS(pclose(pipe));
-  return result;
+  return train::RunProgram(kProgram, flags);
 }
 
 std::string Temp(const std::string& name) {
@@ -47,10 +32,7 @@ std::string Write(const std::string& name, const std::string& text) {
 }
 
 void ExpectRefused(const std::string& flags, const std::string& named) {
-  const Result r = RunProgram(flags);
-  EXPECT_EQ(r.status, 2) << flags << "\n" << r.out;
-  EXPECT_THAT(r.out, AllOf(StartsWith("next_byte: "), HasSubstr(named),
-                           MatchesRegex("[^\n]*\n")));
+  train::ExpectRefused(kProgram, flags, named);
 }
 
 TEST(Counting, SpellsNumbers) {

@@ -131,21 +131,8 @@ std::vector<train::AttentionMap> Translator::Attention(
       1, [&](int64_t) { return absl::MakeConstSpan(sentence); }, 0);
   std::vector<std::string> labels;
   for (int64_t id : sentence) labels.push_back(corpus_.words.Word(id));
-  std::vector<train::AttentionMap> maps;
-  for (const Tensor& weights : model_.Attention(words.ids, words.key_mask)) {
-    train::AttentionMap map = {.sentence = corpus_.words.Decode(sentence),
-                               .layer = absl::StrCat("layer ", maps.size()),
-                               .queries = labels,
-                               .keys = labels,
-                               .heads = {}};
-    for (int64_t h = 0; h < weights.dim(1); ++h) {
-      const Tensor head = Slice(weights, 1, h, 1);
-      map.heads.emplace_back(head.data<float>(),
-                             head.data<float>() + head.size());
-    }
-    maps.push_back(std::move(map));
-  }
-  return maps;
+  return train::SelfAttentionMaps(corpus_.words.Decode(sentence), labels,
+                                  model_.Attention(words.ids, words.key_mask));
 }
 
 absl::StatusOr<std::vector<int64_t>> Translator::Encode(

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
 #include <iostream>
-#include <limits>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,19 +62,15 @@ absl::Status CheckFlags(const std::vector<std::string>& words) {
         absl::StrFormat("unexpected word %s; sentences go into --translate",
                         train::Quoted(words[0])));
   }
-  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-  const std::pair<const absl::Flag<int64_t>*, int64_t> limits[] = {
-      {&FLAGS_steps, kNoLimit}, {&FLAGS_batch_size, kNoLimit},
-      {&FLAGS_d_model, 4096},   {&FLAGS_n_heads, 4096},
-      {&FLAGS_n_layers, 1000},  {&FLAGS_hidden, 65536},
-      {&FLAGS_threads, 1024}};
-  for (const auto& [flag, limit] : limits) {
-    const int64_t value = absl::GetFlag(*flag);
-    if (value < 1 || value > limit) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "--%s=%d: wanted 1 %s", flag->Name(), value,
-          limit == kNoLimit ? "or more" : absl::StrFormat("to %d", limit)));
-    }
+  for (const absl::Status& status :
+       {train::CheckFlag<int64_t>(FLAGS_steps, 1),
+        train::CheckFlag<int64_t>(FLAGS_batch_size, 1),
+        train::CheckFlag<int64_t>(FLAGS_d_model, 1, 4096),
+        train::CheckFlag<int64_t>(FLAGS_n_heads, 1, 4096),
+        train::CheckFlag<int64_t>(FLAGS_n_layers, 1, 1000),
+        train::CheckFlag<int64_t>(FLAGS_hidden, 1, 65536),
+        train::CheckFlag<int64_t>(FLAGS_threads, 1, 1024)}) {
+    if (!status.ok()) return status;
   }
   if (absl::GetFlag(FLAGS_d_model) % absl::GetFlag(FLAGS_n_heads) != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -239,18 +232,8 @@ absl::StatusOr<int> Run(int argc, char** argv) {
 }  // namespace wengert
 
 int main(int argc, char** argv) {
-  absl::StatusOr<int> result = 0;
-  try {
-    result = wengert::Run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    result = absl::ResourceExhaustedError(
-        "not enough memory; a smaller --d_model, --hidden, --n_layers or "
-        "--batch_size takes less");
-  } catch (const std::exception& e) {
-    result = absl::InvalidArgumentError(e.what());
-  }
-  if (result.ok()) return *result;
-  if (result.status().code() == absl::StatusCode::kCancelled) return 0;
-  std::cerr << "word_to_symbol: " << result.status().message() << "\n";
-  return 2;
+  return wengert::train::ExitStatus(
+      "word_to_symbol", [&] { return wengert::Run(argc, argv); },
+      "a smaller --d_model, --hidden, --n_layers or "
+      "--batch_size takes less");
 }

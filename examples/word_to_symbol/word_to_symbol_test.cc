@@ -1,8 +1,4 @@
 // Runs the program as a person does: what it prints, writes and returns.
-#include <sys/wait.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,35 +6,23 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "train/program_testlib.h"
 
 namespace {
 
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Result {
-  int status;
-  std::string out;  // standard output and error as they come, by default
-};
+constexpr char kProgram[] = "examples/word_to_symbol/word_to_symbol";
+using Result = wengert::train::ProgramResult;
 
 Result RunProgram(const std::string& flags,
                   const std::string& redirect = "2>&1",
                   const std::string& before = "") {
-  const std::string command = before +
-                              "examples/word_to_symbol/word_to_symbol " +
-                              flags + " " + redirect;
-  FILE* pipe = popen(command.c_str(), "r");
-  Result result{-1, ""};
-  char buffer[4096];
-  while (size_t n = fread(buffer, 1, sizeof buffer, pipe)) {
-    result.out.append(buffer, n);
-  }
-  result.status = WEXITSTATUS(pclose(pipe));
-  return result;
+  return wengert::train::RunProgram(before + kProgram, flags, redirect);
 }
 
 std::string Temp(const std::string& name) {
@@ -50,12 +34,8 @@ std::string Write(const std::string& name, const std::string& text) {
   return Temp(name);
 }
 
-// A wrong call ends with status 2 and one line that names what is wrong.
 void ExpectRefused(const std::string& flags, const std::string& named) {
-  const Result r = RunProgram(flags);
-  EXPECT_EQ(r.status, 2) << flags << "\n" << r.out;
-  EXPECT_THAT(r.out, AllOf(StartsWith("word_to_symbol: "), HasSubstr(named),
-                           MatchesRegex("[^\n]*\n")));
+  wengert::train::ExpectRefused(kProgram, flags, named);
 }
 
 TEST(WordToSymbol, LearnsTheNinePairs) {
@@ -163,13 +143,9 @@ std::string Difference(const std::string& a, const std::string& b) {
   const auto rows = [](const std::string& folder) {
     return "<(rev " + folder + "/metrics.csv | cut -d, -f3- | rev)";
   };
-  FILE* pipe =
-      popen(("bash -c 'diff " + rows(a) + " " + rows(b) + "'").c_str(), "r");
-  std::string out;
-  char buffer[4096];
-  while (fgets(buffer, sizeof buffer, pipe)) out += buffer;
-  pclose(pipe);
-  return out;
+  return wengert::train::RunProgram("bash",
+                                    "-c 'diff " + rows(a) + " " + rows(b) + "'")
+      .out;
 }
 
 TEST(WordToSymbol, RecordsARunAndGoesOnWithIt) {
