@@ -130,7 +130,9 @@ absl::Status Recorder::RestoreNewest() {
   n_losses_ = static_cast<int64_t>(number("recorder.n_losses"));
   seconds_before_ = number("recorder.seconds");
   saved_step_ = info->step;
-  notes_.push_back(absl::StrCat("resumed at step ", info->step));
+  const bool over = info->step >= loop_.total_steps();
+  notes_.push_back(absl::StrCat("resumed at step ", info->step,
+                                over ? ", where the run ends" : ""));
   if (info->schedule != loop_.options().schedule_name) {
     notes_.push_back(absl::StrCat("the schedule is ",
                                   loop_.options().schedule_name, ", was ",

@@ -170,9 +170,9 @@ TEST(WordToSymbol, RecordsARunAndGoesOnWithIt) {
                            EndsWith("27/27 symbols\n")));
   EXPECT_EQ(Difference(whole, parts), "");
   // It is over; asked again it says the same.
-  EXPECT_THAT(
-      RunProgram("--resume=" + parts).out,
-      AllOf(HasSubstr("resumed at step 600"), EndsWith("27/27 symbols\n")));
+  EXPECT_THAT(RunProgram("--resume=" + parts).out,
+              AllOf(HasSubstr("resumed at step 600, where the run ends"),
+                    EndsWith("27/27 symbols\n")));
   ExpectRefused("--translate=one --run_dir=" + parts, "holds a run already");
   ExpectRefused("--resume=/nowhere", "/nowhere: holds no run to resume");
   ExpectRefused("--resume=" + parts + " --run_dir=" + whole, "one of them");
