@@ -45,8 +45,9 @@ class CheckpointKeeper {
   // folder/step-STEP.safetensors and then removes what is not kept any more.
   // There is one copy: while the one before is being written this waits, so
   // that a slow disk slows the run down and costs it neither memory nor a
-  // checkpoint. Returns the first error since the last call, of an earlier
-  // checkpoint perhaps; nothing was removed then, and the run may go on.
+  // checkpoint. Returns the first error since the last call, which is one of
+  // the checkpoints before; this one's is the next call's. Nothing was removed
+  // then, and the run may go on.
   // To be called between steps, on one thread.
   absl::Status Save(const TrainingRun& run, const CheckpointInfo& info);
 

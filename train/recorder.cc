@@ -258,7 +258,7 @@ void Recorder::SaveCheckpoint(const std::vector<Metric>& evaluation) {
   info.metrics["recorder.loss_sum"] = loss_sum_;
   info.metrics["recorder.n_losses"] = static_cast<double>(n_losses_);
   info.metrics["recorder.seconds"] = seconds_before_ + Seconds() - began_;
-  Warn(keeper_->Save(loop_.run(), info));
+  Warn(checkpoint_failure_.Of(keeper_->Save(loop_.run(), info)));
   saved_step_ = info.step;
   saved_at_ = Seconds();
 }

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "train/append_file.h"
 #include "train/checkpoint_keeper.h"
 #include "train/loop.h"
 #include "train/metrics_log.h"
@@ -105,6 +106,7 @@ class Recorder {
   double seconds_before_ = 0;  // of the processes before this one
   double began_, row_began_, saved_at_;
   int64_t saved_step_ = -1;
+  FirstFailure checkpoint_failure_;
 };
 
 }  // namespace wengert::train
