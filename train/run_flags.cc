@@ -1,5 +1,8 @@
 #include "train/run_flags.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <fstream>
 
 #include "absl/flags/commandlineflag.h"
@@ -70,6 +73,16 @@ absl::Status SetFlagsOf(const std::string& run_dir) {
   return absl::OkStatus();
 }
 
+// Where a standard file was closed, as by 2>&-, the next file that is opened
+// would take its number, and progress would go into a run's metrics.
+void OpenStandardFiles() {
+  int fd;
+  do {
+    fd = open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd > STDERR_FILENO) close(fd);
+}
+
 template <class T>
 absl::Status CheckAtLeast(const absl::Flag<T>& flag, T least) {
   const T value = absl::GetFlag(flag);
@@ -83,6 +96,7 @@ absl::Status CheckAtLeast(const absl::Flag<T>& flag, T least) {
 absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
     int argc, const char* const* argv, const std::string& about,
     const std::string& file) {
+  OpenStandardFiles();
   const std::vector<std::string> files = {file, __FILE__};
   auto words = ParseCommandLine(argc, argv, about, files);
   const std::string resume = absl::GetFlag(FLAGS_resume);

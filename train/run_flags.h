@@ -16,7 +16,7 @@ namespace wengert::train {
 // ParseCommandLine, which knows these flags besides the program's own. With
 // --resume=DIR the flags that argv does not set are as DIR/config.json has
 // them, so that --resume=DIR alone goes on with the run in DIR. Checks these
-// flags' ranges.
+// flags' ranges. Standard files that are closed become /dev/null.
 absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
     int argc, const char* const* argv, const std::string& about,
     const std::string& file);

@@ -172,6 +172,14 @@ std::string Difference(const std::string& a, const std::string& b) {
   return out;
 }
 
+// Nothing of what it prints may end in the run's files.
+TEST(WordToSymbol, RunsWhereStandardFilesAreClosed) {
+  const std::string run = Temp("closed");
+  RunProgram("--steps=30 --run_dir=" + run, "<&- >&- 2>&-");
+  const Result again = RunProgram("--resume=" + run);
+  EXPECT_THAT(again.out, HasSubstr("resumed at step 30"));
+}
+
 TEST(WordToSymbol, RecordsARunAndGoesOnWithIt) {
   const std::string whole = Temp("whole"), parts = Temp("parts");
   const std::string flags = "--dropout=0.1 --batch_size=4 --steps=600 ";
