@@ -261,10 +261,12 @@ absl::Status CheckpointKeeper::TakeStatus() {
   return std::exchange(status_, absl::OkStatus());
 }
 
-absl::StatusOr<std::string> NewestCheckpoint(const std::string& folder) {
+absl::StatusOr<std::string> NewestCheckpoint(
+    const std::string& folder, std::vector<absl::Status>* passed_over) {
   std::vector<absl::Status> faults;
   const auto checkpoints = CheckpointsIn(folder, faults);
   if (checkpoints.empty()) return NoneIn(folder, faults);
+  if (passed_over) *passed_over = std::move(faults);
   return PathOf(folder, checkpoints.rbegin()->first);
 }
 

@@ -81,8 +81,11 @@ class CheckpointKeeper {
 };
 
 // The path of the checkpoint in the folder that has the highest step and is
-// whole. NotFound where there is none at all; else the first error.
-absl::StatusOr<std::string> NewestCheckpoint(const std::string& folder);
+// whole. NotFound where there is none at all; else the last error. What is
+// wrong with others goes into `passed_over`.
+absl::StatusOr<std::string> NewestCheckpoint(
+    const std::string& folder,
+    std::vector<absl::Status>* passed_over = nullptr);
 
 // Likewise of the one with the best metric, as a keeper keeps it.
 absl::StatusOr<std::string> BestCheckpoint(

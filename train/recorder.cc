@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -68,6 +69,10 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(
                                               .first_step = loop.state().step,
                                               .unit = o.unit,
                                               .style = o.progress});
+  for (const absl::Status& broken : recorder->passed_over_) {
+    recorder->progress_->Warning(
+        absl::StrCat(broken.message(), "; passed over"));
+  }
   for (const std::string& note : recorder->notes_) {
     recorder->progress_->Message(note);
   }
@@ -118,7 +123,7 @@ absl::Status Recorder::RestoreNewest() {
   for (const std::string& flag : folder_->changed_flags()) {
     notes_.push_back("changed: " + flag);
   }
-  const auto path = NewestCheckpoint(folder_->checkpoints());
+  const auto path = NewestCheckpoint(folder_->checkpoints(), &passed_over_);
   if (absl::IsNotFound(path.status())) {
     notes_.push_back(absl::StrCat(
         options_.run_dir, ": has no checkpoint yet; the run begins anew"));
@@ -228,8 +233,10 @@ void Recorder::WriteAttention(int64_t step) {
 void Recorder::WriteReport() {
   const auto rows = ReadMetrics(folder_->metrics_jsonl());
   if (!rows.ok()) return Warn(rows.status());
+  std::error_code ignored;
   ReportContents report = {
-      .title = std::filesystem::path(options_.run_dir).filename(),
+      .title = std::filesystem::weakly_canonical(options_.run_dir, ignored)
+                   .filename(),
       .config_json = config_,
       .rows = *rows,
       .parameters = ParameterRows(*loop_.run().parameters)};

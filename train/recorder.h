@@ -95,7 +95,8 @@ class Recorder {
   std::optional<EventWriter> events_;
   std::unique_ptr<CheckpointKeeper> keeper_;
   std::string config_;
-  std::vector<std::string> notes_;  // for the first line
+  std::vector<std::string> notes_;         // for the first line
+  std::vector<absl::Status> passed_over_;  // checkpoints that are not whole
   std::optional<Progress> progress_;
   std::optional<Profile> profile_;
 

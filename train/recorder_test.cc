@@ -192,6 +192,17 @@ TEST_F(RecorderTest, ARunWithoutACheckpointBeginsAnew) {
   ExpectSame(resumed, whole);
 }
 
+TEST_F(RecorderTest, TellsWhichCheckpointItPassesOver) {
+  const Outcome whole = Train("whole", false);
+  Train("a", false, 14, {.checkpoint_every = 7});
+  File("a/checkpoints/step-000000014.safetensors", "not one");
+  const Outcome resumed = Train("a", true);
+  EXPECT_THAT(resumed.told,
+              AllOf(HasSubstr("step-000000014.safetensors: is no"),
+                    HasSubstr("; passed over\n")));
+  ExpectSame(resumed, whole);
+}
+
 TEST_F(RecorderTest, RefusesWhatItCannotResume) {
   EXPECT_THAT(std::string(Train("none", true).status.message()),
               HasSubstr("holds no run to resume"));
@@ -295,6 +306,11 @@ TEST_F(RecorderTest, SaysHowToGoOnAfterASignal) {
                          Path("a"), "\n"));
   EXPECT_THAT(*NewestCheckpoint(Path("a/checkpoints")),
               HasSubstr("step-000000007"));
+}
+
+TEST_F(RecorderTest, TheReportHasTheFoldersNameHoweverItIsSpelt) {
+  Train("a/", false, 1);
+  EXPECT_THAT(Contents(Path("a/report.html")), HasSubstr("<title>a</title>"));
 }
 
 TEST_F(RecorderTest, WithoutAFolderItWritesNothing) {
