@@ -30,7 +30,7 @@ void Check(const TrainingRun& run, const LoopOptions& o) {
   };
   check(o.steps >= 0, "steps", o.steps, "0 or more");
   check(o.epochs >= 0, "epochs", o.epochs, "0 or more");
-  check(o.steps + o.epochs > 0, "steps", o.steps, "more, or epochs");
+  check(o.steps > 0 || o.epochs > 0, "steps", o.steps, "more, or epochs");
   check(o.step_budget >= 0, "step_budget", o.step_budget, "0 or more");
   check(o.seconds >= 0, "seconds", o.seconds, "0 or more");
   check(o.accumulate >= 1, "accumulate", o.accumulate, "1 or more");
@@ -98,6 +98,8 @@ StepInfo Loop::Step(const LossFunction& loss) {
   const bool blame = state_.skipped_in_a_row + 1 >= options_.max_skipped;
   StepInfo info = {.step = state_.step + 1};
   double loss_sum = 0;
+  // It may throw, so it comes before there are gradients.
+  if (options_.schedule) optimizer.set_lr(options_.schedule(state_.step));
   try {
     for (int64_t i = 0; i < options_.accumulate; ++i) {
       info.epoch = run_.batches->epoch();
@@ -126,7 +128,6 @@ StepInfo Loop::Step(const LossFunction& loss) {
   info.grad_norm = clip.norm;
   info.skipped = !clip.finite || !std::isfinite(info.loss);
   if (info.skipped) store.ZeroGrad();
-  if (options_.schedule) optimizer.set_lr(options_.schedule(state_.step));
   info.lr = optimizer.lr();
   optimizer.Step();
 

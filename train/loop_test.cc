@@ -248,6 +248,22 @@ TEST(Loop, AnExceptionLeavesNoGradient) {
   EXPECT_TRUE(loop.Run(loss).ok());  // and goes on
 }
 
+TEST(Loop, AScheduleThatThrowsLeavesNoNewGradient) {
+  SmallRun run;
+  const auto schedule = [](int64_t step) {
+    if (step == 1) throw Error("no rate");
+    return 0.1;
+  };
+  Loop loop(run.parts(), {.steps = std::numeric_limits<int64_t>::max(),
+                          .epochs = std::numeric_limits<int64_t>::max(),
+                          .schedule = schedule});
+  EXPECT_EQ(ErrorOf([&] { Train(run, loop); }), "no rate");
+  EXPECT_EQ(loop.state().step, 1);
+  for (const Parameter* p : run.store.parameters()) {
+    EXPECT_EQ(p->state, Parameter::Grad::kUsed);
+  }
+}
+
 TEST(Loop, StateComesBackFromACheckpoint) {
   SmallRun run;
   Loop loop(run.parts(), {.steps = 9, .schedule_name = "none"});
