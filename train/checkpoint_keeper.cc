@@ -144,11 +144,12 @@ absl::Status CheckpointKeeper::Save(const TrainingRun& run,
   auto contents = CollectCheckpoint(run, info);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !busy_; });
+  const absl::Status earlier = TakeStatus();
   if (!contents.ok()) {
     Report(absl::InvalidArgumentError(
         absl::StrCat(PathOf(folder_, info.step),
                      ": cannot be written: ", contents.status().message())));
-    return TakeStatus();
+    return earlier;
   }
   try {
     Copy(*std::move(contents));
@@ -166,7 +167,7 @@ absl::Status CheckpointKeeper::Save(const TrainingRun& run,
     busy_ = false;
   }
   changed_.notify_all();
-  return TakeStatus();
+  return earlier;
 }
 
 absl::Status CheckpointKeeper::Finish() {
@@ -260,10 +261,12 @@ absl::Status CheckpointKeeper::TakeStatus() {
   return std::exchange(status_, absl::OkStatus());
 }
 
-absl::StatusOr<std::string> NewestCheckpoint(const std::string& folder) {
+absl::StatusOr<std::string> NewestCheckpoint(
+    const std::string& folder, std::vector<absl::Status>* passed_over) {
   std::vector<absl::Status> faults;
   const auto checkpoints = CheckpointsIn(folder, faults);
   if (checkpoints.empty()) return NoneIn(folder, faults);
+  if (passed_over) *passed_over = std::move(faults);
   return PathOf(folder, checkpoints.rbegin()->first);
 }
 

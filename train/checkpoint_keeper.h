@@ -45,8 +45,9 @@ class CheckpointKeeper {
   // folder/step-STEP.safetensors and then removes what is not kept any more.
   // There is one copy: while the one before is being written this waits, so
   // that a slow disk slows the run down and costs it neither memory nor a
-  // checkpoint. Returns the first error since the last call, of an earlier
-  // checkpoint perhaps; nothing was removed then, and the run may go on.
+  // checkpoint. Returns the first error since the last call, which is one of
+  // the checkpoints before; this one's is the next call's. Nothing was removed
+  // then, and the run may go on.
   // To be called between steps, on one thread.
   absl::Status Save(const TrainingRun& run, const CheckpointInfo& info);
 
@@ -80,8 +81,11 @@ class CheckpointKeeper {
 };
 
 // The path of the checkpoint in the folder that has the highest step and is
-// whole. NotFound where there is none at all; else the first error.
-absl::StatusOr<std::string> NewestCheckpoint(const std::string& folder);
+// whole. NotFound where there is none at all; else the last error. What is
+// wrong with others goes into `passed_over`.
+absl::StatusOr<std::string> NewestCheckpoint(
+    const std::string& folder,
+    std::vector<absl::Status>* passed_over = nullptr);
 
 // Likewise of the one with the best metric, as a keeper keeps it.
 absl::StatusOr<std::string> BestCheckpoint(

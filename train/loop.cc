@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "autograd/error.h"
@@ -24,7 +25,7 @@ void Check(const TrainingRun& run, const LoopOptions& o) {
   };
   check(o.steps >= 0, "steps", o.steps, "0 or more");
   check(o.epochs >= 0, "epochs", o.epochs, "0 or more");
-  check(o.steps + o.epochs > 0, "steps", o.steps, "more, or epochs");
+  check(o.steps > 0 || o.epochs > 0, "steps", o.steps, "more, or epochs");
   check(o.step_budget >= 0, "step_budget", o.step_budget, "0 or more");
   check(o.seconds >= 0, "seconds", o.seconds, "0 or more");
   check(o.accumulate >= 1, "accumulate", o.accumulate, "1 or more");
@@ -92,6 +93,8 @@ StepInfo Loop::Step(const LossFunction& loss) {
   const bool blame = state_.skipped_in_a_row + 1 >= options_.max_skipped;
   StepInfo info = {.step = state_.step + 1};
   double loss_sum = 0;
+  // It may throw, so it comes before there are gradients.
+  if (options_.schedule) optimizer.set_lr(options_.schedule(state_.step));
   try {
     for (int64_t i = 0; i < options_.accumulate; ++i) {
       info.epoch = run_.batches->epoch();
@@ -100,6 +103,10 @@ StepInfo Loop::Step(const LossFunction& loss) {
       tape.set_check_finite(blame);
       tape.set_observer(profile_);
       const BatchLoss batch = loss(rows);
+      if (batch.units < 0) {
+        throw Error(absl::StrCat("Loop: a loss of ", batch.units,
+                                 " units; wanted 0 or more"));
+      }
       if (options_.accumulate == 1) {
         tape.Backward(batch.loss);
       } else {
@@ -109,18 +116,21 @@ StepInfo Loop::Step(const LossFunction& loss) {
       loss_sum += batch.loss.item() * batch.units;
       info.units += batch.units;
     }
-    if (options_.accumulate > 1) ScaleGradients(store, 1.0 / info.units);
+    if (info.units == 0) {
+      store.ZeroGrad();  // there was nothing to learn from
+    } else if (options_.accumulate > 1) {
+      ScaleGradients(store, 1.0 / info.units);
+    }
   } catch (...) {
     store.ZeroGrad();
     throw;
   }
   const Profile::Span span(profile_, "optimizer");
-  info.loss = loss_sum / info.units;
+  info.loss = info.units > 0 ? loss_sum / info.units : 0;
   const ClipResult clip = ClipGradNorm(store, options_.clip_norm);
   info.grad_norm = clip.norm;
   info.skipped = !clip.finite || !std::isfinite(info.loss);
   if (info.skipped) store.ZeroGrad();
-  if (options_.schedule) optimizer.set_lr(options_.schedule(state_.step));
   info.lr = optimizer.lr();
   optimizer.Step();
 
@@ -168,9 +178,13 @@ std::optional<LoopEnd::Why> Loop::Complete() const {
 
 int64_t Loop::total_steps() const {
   if (options_.epochs == 0) return options_.steps;
-  const int64_t batches = options_.epochs * run_.batches->batches_per_epoch();
-  const int64_t steps =
-      (batches + options_.accumulate - 1) / options_.accumulate;
+  const int64_t per_epoch = run_.batches->batches_per_epoch();
+  const int64_t batches =
+      options_.epochs > std::numeric_limits<int64_t>::max() / per_epoch
+          ? std::numeric_limits<int64_t>::max()
+          : options_.epochs * per_epoch;
+  const int64_t steps = batches / options_.accumulate +
+                        (batches % options_.accumulate > 0 ? 1 : 0);
   return options_.steps > 0 ? std::min(steps, options_.steps) : steps;
 }
 

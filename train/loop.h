@@ -31,7 +31,8 @@
 namespace wengert::train {
 
 // The loss of a batch, one element, and how many units (tokens, rows) it is the
-// mean of: batches that are accumulated weigh by their units.
+// mean of: batches that are accumulated weigh by their units. A step without
+// any has loss 0 and changes nothing.
 struct BatchLoss {
   BatchLoss(Tensor loss, int64_t units = 1)  // NOLINT: a loss alone will do
       : loss(std::move(loss)), units(units) {}

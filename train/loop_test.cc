@@ -106,6 +106,14 @@ TEST(Loop, EndsAtEpochsStepsAndBudgets) {
   EXPECT_GE(seconds.state().step, 1);
 }
 
+TEST(Loop, CountsTheStepsOfAnEndlessRun) {
+  SmallRun run;
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(Loop(run.parts(), {.epochs = kMax}).total_steps(), kMax);
+  EXPECT_EQ(Loop(run.parts(), {.epochs = 1, .accumulate = kMax}).total_steps(),
+            1);
+}
+
 TEST(Loop, EndsWhenAskedTo) {
   SmallRun run;
   Loop loop(run.parts(), {.steps = 100});
@@ -139,6 +147,31 @@ TEST(Loop, AccumulatesByUnits) {
   for (size_t i = 0; i < whole.size(); ++i) {
     EXPECT_NEAR(whole[i], parts[i], 1e-13) << i;
   }
+}
+
+// Of padding alone there is nothing to learn.
+TEST(Loop, AStepWithoutUnitsChangesNothing) {
+  for (const int64_t accumulate : {1, 2}) {
+    SmallRun run;
+    const Tensor before = run.store.parameters()[0]->value.Clone();
+    Loop loop(run.parts(), {.steps = 3, .accumulate = accumulate});
+    loop.OnStep([&](const StepInfo& info) {
+      EXPECT_EQ(info.loss, 0);
+      EXPECT_FALSE(info.skipped);
+    });
+    const auto end = loop.Run(
+        [&](auto rows) { return BatchLoss(run.Loss(rows).loss, /*units=*/0); });
+    EXPECT_TRUE(end.ok());
+    EXPECT_TRUE(SameBits(run.store.parameters()[0]->value, before));
+  }
+  SmallRun run;
+  Loop loop(run.parts(), {.steps = 1});
+  EXPECT_THAT(ErrorOf([&] {
+                (void)loop.Run([&](auto rows) {
+                  return BatchLoss(run.Loss(rows).loss, -1);
+                });
+              }),
+              HasSubstr("a loss of -1 units"));
 }
 
 TEST(Loop, SkipsStepsThatAreNotFinite) {
@@ -246,6 +279,22 @@ TEST(Loop, AnExceptionLeavesNoGradient) {
   EXPECT_EQ(loop.state().step, 0);
   EXPECT_EQ(run.store.parameters()[0]->value.ToVector(), before);
   EXPECT_TRUE(loop.Run(loss).ok());  // and goes on
+}
+
+TEST(Loop, AScheduleThatThrowsLeavesNoNewGradient) {
+  SmallRun run;
+  const auto schedule = [](int64_t step) {
+    if (step == 1) throw Error("no rate");
+    return 0.1;
+  };
+  Loop loop(run.parts(), {.steps = std::numeric_limits<int64_t>::max(),
+                          .epochs = std::numeric_limits<int64_t>::max(),
+                          .schedule = schedule});
+  EXPECT_EQ(ErrorOf([&] { Train(run, loop); }), "no rate");
+  EXPECT_EQ(loop.state().step, 1);
+  for (const Parameter* p : run.store.parameters()) {
+    EXPECT_EQ(p->state, Parameter::Grad::kUsed);
+  }
 }
 
 TEST(Loop, StateComesBackFromACheckpoint) {

@@ -1,6 +1,7 @@
 #include "train/progress.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -57,6 +58,27 @@ std::string WithoutUtf8(absl::string_view text) {
   }
   return ascii;
 }
+
+// While it lives, a write of this thread to a pipe that nobody reads fails with
+// EPIPE and does not end the process.
+class NoSigPipe {
+ public:
+  NoSigPipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoSigPipe() {
+    const timespec at_once = {};
+    if (!sigismember(&before_, SIGPIPE)) {
+      sigtimedwait(&pipe_, nullptr, &at_once);  // takes what came
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_, before_;
+};
 
 // Three digits: 0.53, 12.3, 1.23k, 45.6M.
 std::string Rounded(double value) {
@@ -265,6 +287,7 @@ void Progress::Finish() {
 }
 
 void Progress::Write(absl::string_view bytes, bool if_ready) {
+  const NoSigPipe scope;
   pollfd ready = {options_.fd, POLLOUT, 0};
   if (if_ready && poll(&ready, 1, 0) == 0) return;
   while (!bytes.empty()) {

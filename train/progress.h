@@ -58,7 +58,8 @@ struct ProgressOptions {
   std::function<double()> seconds = {};  // a clock; a steady one if empty
 };
 
-// To be used by one thread at a time. What cannot be written is dropped.
+// To be used by one thread at a time. What cannot be written is dropped, also
+// where nobody reads it any more: a pipe's end does not end the training.
 class Progress {
  public:
   explicit Progress(ProgressOptions options);

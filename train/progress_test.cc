@@ -2,6 +2,7 @@
 #include "train/progress.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <limits>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -377,6 +379,18 @@ TEST_F(ProgressTest, AFullPipeGetsWholeLines) {
   progress.Message(message);
   reader.join();
   EXPECT_EQ(read_back, message + "\n");
+}
+
+TEST_F(ProgressTest, APipeThatNobodyReadsDoesNotEndTheProcess) {
+  OpenPipe();
+  Progress progress(options_);
+  close(std::exchange(reader_, -1));
+  progress.Message("lost");
+  progress.Update(10, 2, 1e-3, 100);
+  progress.Finish();
+  // A pipe of the program's own still does what it did.
+  EXPECT_EXIT((void)!write(options_.fd, "x", 1),
+              ::testing::KilledBySignal(SIGPIPE), "");
 }
 
 TEST_F(ProgressTest, NothingIsShownBeforeTheFirstStep) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,10 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(
                                               .first_step = loop.state().step,
                                               .unit = o.unit,
                                               .style = o.progress});
+  for (const absl::Status& broken : recorder->passed_over_) {
+    recorder->progress_->Warning(
+        absl::StrCat(broken.message(), "; passed over"));
+  }
   for (const std::string& note : recorder->notes_) {
     recorder->progress_->Message(note);
   }
@@ -112,7 +117,7 @@ absl::Status Recorder::RestoreNewest() {
   for (const std::string& flag : folder_->changed_flags()) {
     notes_.push_back("changed: " + flag);
   }
-  const auto path = NewestCheckpoint(folder_->checkpoints());
+  const auto path = NewestCheckpoint(folder_->checkpoints(), &passed_over_);
   if (absl::IsNotFound(path.status())) {
     notes_.push_back(absl::StrCat(
         options_.run_dir, ": has no checkpoint yet; the run begins anew"));
@@ -225,8 +230,10 @@ void Recorder::WriteAttention(int64_t step) {
 void Recorder::WriteReport() {
   const auto rows = ReadMetrics(folder_->metrics_jsonl());
   if (!rows.ok()) return Warn(rows.status());
+  std::error_code ignored;
   ReportContents report = {
-      .title = std::filesystem::path(options_.run_dir).filename(),
+      .title = std::filesystem::weakly_canonical(options_.run_dir, ignored)
+                   .filename(),
       .config_json = config_,
       .rows = *rows,
       .parameters = ParameterRows(*loop_.run().parameters)};
@@ -256,7 +263,7 @@ void Recorder::SaveCheckpoint(const std::vector<Metric>& evaluation) {
   info.metrics["recorder.n_losses"] = static_cast<double>(n_losses_);
   info.metrics["recorder.seconds"] = seconds_before_ + SteadySeconds() - began_;
   progress_->Message(absl::StrCat("step ", info.step, ": saving a checkpoint"));
-  Warn(keeper_->Save(loop_.run(), info));
+  Warn(checkpoint_failure_.Of(keeper_->Save(loop_.run(), info)));
   saved_step_ = info.step;
   saved_at_ = SteadySeconds();
 }

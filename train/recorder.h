@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "train/append_file.h"
 #include "train/checkpoint_keeper.h"
 #include "train/loop.h"
 #include "train/metrics_log.h"
@@ -94,7 +95,8 @@ class Recorder {
   std::optional<EventWriter> events_;
   std::unique_ptr<CheckpointKeeper> keeper_;
   std::string config_;
-  std::vector<std::string> notes_;  // for the first line
+  std::vector<std::string> notes_;         // for the first line
+  std::vector<absl::Status> passed_over_;  // checkpoints that are not whole
   std::optional<Progress> progress_;
   std::optional<Profile> profile_;
 
@@ -105,6 +107,7 @@ class Recorder {
   double seconds_before_ = 0;  // of the processes before this one
   double began_, row_began_, saved_at_;
   int64_t saved_step_ = -1;
+  FirstFailure checkpoint_failure_;
 };
 
 }  // namespace wengert::train

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "train/files_testlib.h"
 #include "train/loop_testlib.h"
+#include "train/sgd.h"
 
 namespace wengert::train {
 namespace {
@@ -191,6 +192,17 @@ TEST_F(RecorderTest, ARunWithoutACheckpointBeginsAnew) {
   ExpectSame(resumed, whole);
 }
 
+TEST_F(RecorderTest, TellsWhichCheckpointItPassesOver) {
+  const Outcome whole = Train("whole", false);
+  Train("a", false, 14, {.checkpoint_every = 7});
+  File("a/checkpoints/step-000000014.safetensors", "not one");
+  const Outcome resumed = Train("a", true);
+  EXPECT_THAT(resumed.told,
+              AllOf(HasSubstr("step-000000014.safetensors: is no"),
+                    HasSubstr("; passed over\n")));
+  ExpectSame(resumed, whole);
+}
+
 TEST_F(RecorderTest, RefusesWhatItCannotResume) {
   EXPECT_THAT(std::string(Train("none", true).status.message()),
               HasSubstr("holds no run to resume"));
@@ -226,6 +238,36 @@ TEST_F(RecorderTest, AFullDiskHarmsTheFilesAlone) {
   for (size_t i = 0; i < run.values.size(); ++i) {
     EXPECT_TRUE(SameBits(run.values[i], whole.values[i])) << i;
   }
+}
+
+TEST_F(RecorderTest, CheckpointsThatFailInARowAreToldOnce) {
+  const FullDisk full(2000);  // the configuration fits
+  const Outcome run = Train("full", false, 0, {.checkpoint_every = 1});
+  EXPECT_THAT(std::string(run.status.message()),
+              HasSubstr("step-000000040.safetensors"));
+  const std::string fault = ".safetensors: cannot be written";
+  const size_t first = run.told.find(fault);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(run.told.find(fault, first + 1), std::string::npos) << run.told;
+}
+
+// Also where it fails before anything is written.
+TEST_F(RecorderTest, ReturnsThatTheLastCheckpointFailed) {
+  SmallRun run;
+  run.store.root().Ones("optimizer.w", {1});
+  Sgd sgd(run.store, {.lr = 0.1});
+  Loop loop({&run.store, &sgd, &run.generator, &run.batches}, {.steps = 4});
+  const auto recorder =
+      Recorder::Open(loop, {.run_dir = Path("a"),
+                            .checkpoint_every = 2,
+                            .progress = ProgressOptions::kQuiet});
+  ASSERT_TRUE(recorder.ok());
+  ::testing::internal::CaptureStderr();
+  const auto end = loop.Run([&](auto rows) { return run.Loss(rows); });
+  EXPECT_THAT(std::string((*recorder)->Finish(end).message()),
+              HasSubstr("step-000000004.safetensors: cannot be written: the"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("step-000000002.safetensors: cannot be written: the"));
 }
 
 TEST_F(RecorderTest, AVanishedFolderHarmsTheFilesAlone) {
@@ -264,6 +306,11 @@ TEST_F(RecorderTest, SaysHowToGoOnAfterASignal) {
                          Path("a"), "\n"));
   EXPECT_THAT(*NewestCheckpoint(Path("a/checkpoints")),
               HasSubstr("step-000000007"));
+}
+
+TEST_F(RecorderTest, TheReportHasTheFoldersNameHoweverItIsSpelt) {
+  Train("a/", false, 1);
+  EXPECT_THAT(Contents(Path("a/report.html")), HasSubstr("<title>a</title>"));
 }
 
 TEST_F(RecorderTest, WithoutAFolderItWritesNothing) {

@@ -1,5 +1,8 @@
 #include "train/run_flags.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <fstream>
 
 #include "absl/flags/commandlineflag.h"
@@ -52,7 +55,16 @@ absl::Status SetFlagsOf(const std::string& run_dir) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": not the configuration of a run"));
   }
-  for (const auto& [name, value] : config["flags"].items()) {
+  nlohmann::json flags = config["flags"];
+  // As the run last had them.
+  if (config.contains("resumed") && config["resumed"].is_array() &&
+      !config["resumed"].empty() && config["resumed"].back().is_object()) {
+    const auto& last = config["resumed"].back();
+    if (last.contains("flags") && last["flags"].is_object()) {
+      flags.update(last["flags"]);
+    }
+  }
+  for (const auto& [name, value] : flags.items()) {
     if (name == "run_dir" || name == "resume" || name == "quiet" ||
         name == "profile")
       continue;
@@ -69,11 +81,22 @@ absl::Status SetFlagsOf(const std::string& run_dir) {
   return absl::OkStatus();
 }
 
+// Where a standard file was closed, as by 2>&-, the next file that is opened
+// would take its number, and progress would go into a run's metrics.
+void OpenStandardFiles() {
+  int fd;
+  do {
+    fd = open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd > STDERR_FILENO) close(fd);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
     int argc, const char* const* argv, const std::string& about,
     const std::string& file) {
+  OpenStandardFiles();
   const std::vector<std::string> files = {file, __FILE__};
   auto words = ParseCommandLine(argc, argv, about, files);
   const std::string resume = absl::GetFlag(FLAGS_resume);

@@ -15,8 +15,9 @@ namespace wengert::train {
 
 // ParseCommandLine (command_line.h), which knows these flags besides those of
 // the program's `file`, __FILE__; Cancelled after --help. With --resume=DIR the
-// flags that argv does not set are as DIR/config.json has them, so that
-// --resume=DIR alone goes on with the run in DIR. Checks these flags' ranges.
+// flags that argv does not set are as the run in DIR last had them, by its
+// config.json, so that --resume=DIR alone goes on with it. Checks these flags'
+// ranges. Standard files that are closed become /dev/null.
 absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
     int argc, const char* const* argv, const std::string& about,
     const std::string& file);

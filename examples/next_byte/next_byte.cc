@@ -109,7 +109,7 @@ std::string Write(const Model& model, const std::string& prompt, int64_t length,
     const Tensor logits = model(Context(text, length));
     Tensor last = Slice(logits, 1, logits.dim(1) - 1, 1);
     int64_t byte = ArgMax(last, -1).span<int64_t>()[0];
-    if (temperature > 0) {
+    if (temperature > 1e-3) {  // below it is the likeliest byte, too
       last = Softmax(last / temperature, -1);
       double left = Uniform01(seed, i, 0);
       for (byte = 0; byte < Model::kBytes - 1; ++byte) {

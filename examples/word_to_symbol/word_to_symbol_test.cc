@@ -148,6 +148,14 @@ std::string Difference(const std::string& a, const std::string& b) {
       .out;
 }
 
+// Nothing of what it prints may end in the run's files.
+TEST(WordToSymbol, RunsWhereStandardFilesAreClosed) {
+  const std::string run = Temp("closed");
+  RunProgram("--steps=30 --run_dir=" + run, "<&- >&- 2>&-");
+  const Result again = RunProgram("--resume=" + run);
+  EXPECT_THAT(again.out, HasSubstr("resumed at step 30"));
+}
+
 TEST(WordToSymbol, RecordsARunAndGoesOnWithIt) {
   const std::string whole = Temp("whole"), parts = Temp("parts");
   const std::string flags = "--dropout=0.1 --batch_size=4 --steps=600 ";
@@ -173,6 +181,11 @@ TEST(WordToSymbol, RecordsARunAndGoesOnWithIt) {
   EXPECT_THAT(RunProgram("--resume=" + parts).out,
               AllOf(HasSubstr("resumed at step 600, where the run ends"),
                     EndsWith("27/27 symbols\n")));
+  // Flags that were changed hold from then on.
+  r = RunProgram("--steps=700 --seconds=1e-4 --resume=" + parts);
+  EXPECT_THAT(r.out, HasSubstr("changed: --steps is 700, was 600"));
+  r = RunProgram("--seconds=0 --resume=" + parts);
+  EXPECT_THAT(r.out, HasSubstr("step   700  loss"));
   ExpectRefused("--translate=one --run_dir=" + parts, "holds a run already");
   ExpectRefused("--resume=/nowhere", "/nowhere: holds no run to resume");
   ExpectRefused("--resume=" + parts + " --run_dir=" + whole, "one of them");
