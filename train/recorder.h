@@ -57,9 +57,9 @@ class Recorder {
   // Makes the run's folder or, to resume, restores loop and run from its newest
   // checkpoint (with none, the run begins anew) and cuts the rows after it. To
   // be called before loop.Run; it lasts at least as long as the loop runs.
-  // Errors, which change nothing of the run: those of RunFolder, LoadCheckpoint
-  // and MetricsLog. Throws Error unless log_every >= 1 and the other intervals
-  // are 0 or more.
+  // Errors, which leave the rows and checkpoints as they were: those of
+  // RunFolder, LoadCheckpoint and MetricsLog. Throws Error unless log_every >=
+  // 1 and the other intervals are 0 or more.
   static absl::StatusOr<std::unique_ptr<Recorder>> Open(
       Loop& loop, RecorderOptions options);
 
