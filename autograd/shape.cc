@@ -3,42 +3,52 @@
 #include <algorithm>
 #include <ostream>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autograd/error.h"
 
 namespace wengert {
 
-Shape::Shape(absl::Span<const int64_t> dims) : dims_(dims.begin(), dims.end()) {
+namespace {
+
+std::string Joined(absl::Span<const int64_t> dims) {
+  return absl::StrCat("[", absl::StrJoin(dims, ", "), "]");
+}
+
+}  // namespace
+
+Shape::Shape(absl::Span<const int64_t> dims)
+    : rank_(static_cast<int>(dims.size())) {
   bool empty = false;
   int64_t product = 1;  // of the dimensions that are not 0
-  for (int64_t d : dims_) {
+  for (int64_t d : dims) {
     if (d < 0) {
-      throw Error(absl::StrCat("Shape: ", ToString(),
+      throw Error(absl::StrCat("Shape: ", Joined(dims),
                                " has a negative dimension; wanted >= 0"));
     }
     empty |= d == 0;
     if (d != 0 && __builtin_mul_overflow(product, d, &product)) {
-      throw Error(absl::StrCat("Shape: ", ToString(),
+      throw Error(absl::StrCat("Shape: ", Joined(dims),
                                " has more elements than 64 bits can count"));
     }
   }
   size_ = empty ? 0 : product;
+  rank_ <= kFew ? CopyFew(dims.data()) : CopyMany(dims.data());
 }
 
-int Shape::CheckAxis(const char* op, int axis) const {
-  const int n = rank();
-  if (axis < -n || axis >= n) {
-    throw Error(absl::StrCat(op, ": axis ", axis, " is out of range for shape ",
-                             ToString(), "; wanted one in [", -n, ", ", n,
-                             ")"));
-  }
-  return axis < 0 ? axis + n : axis;
+void Shape::CopyMany(const int64_t* dims) {
+  many_ = new int64_t[rank_];
+  std::copy_n(dims, rank_, many_);
 }
 
-std::string Shape::ToString() const {
-  return absl::StrCat("[", absl::StrJoin(dims_, ", "), "]");
+void Shape::ThrowAxis(const char* op, int axis) const {
+  throw Error(absl::StrCat(op, ": axis ", axis, " is out of range for shape ",
+                           ToString(), "; wanted one in [", -rank_, ", ", rank_,
+                           ")"));
 }
+
+std::string Shape::ToString() const { return Joined(dims()); }
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << shape.ToString();

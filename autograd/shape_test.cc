@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "autograd/tensor_testlib.h"
 #include "gmock/gmock.h"
@@ -20,6 +21,29 @@ TEST(Shape, CountsElements) {
   EXPECT_EQ((Shape{2, 3}.size()), 6);
   EXPECT_EQ((Shape{2, 0, 3}.size()), 0);
   EXPECT_EQ((Shape{1, 1, 1, 1, 1, 1, 1, 2, 1, 3}.size()), 6) << "any rank";
+}
+
+// The dimensions of a high rank lie elsewhere than those of a low one.
+TEST(Shape, CopiesAndMovesOfAnyRank) {
+  const Shape low{2, 3}, six{1, 2, 3, 4, 5, 6}, high{1, 2, 3, 4, 5, 6, 7, 8};
+  for (const Shape& from : {Shape(), low, six, high}) {
+    for (const Shape& to : {Shape(), low, six, high}) {
+      Shape copy = from, assigned = to, moved_into = to;
+      EXPECT_EQ(copy.dims(), from.dims());
+      EXPECT_EQ(copy.size(), from.size());
+      assigned = from;
+      EXPECT_EQ(assigned.dims(), from.dims());
+      EXPECT_EQ(assigned.size(), from.size());
+      moved_into = std::move(copy);
+      EXPECT_EQ(moved_into.dims(), from.dims());
+      EXPECT_EQ(Shape(std::move(moved_into)).dims(), from.dims());
+      assigned = *&assigned;
+      EXPECT_EQ(assigned.dims(), from.dims());
+      EXPECT_EQ(from == to, from.dims() == to.dims());
+    }
+  }
+  EXPECT_NE((Shape{1, 2, 3, 4, 5, 6, 7, 8}), (Shape{1, 2, 3, 4, 5, 6, 8, 7}));
+  EXPECT_NE((Shape{2, 3}), (Shape{3, 2}));
 }
 
 TEST(Shape, RefusesNegativeAndUncountable) {

@@ -262,16 +262,8 @@ void Tape::Append(const NewRecord& r, Tensor& y) {
     }
     return;
   }
-  if (InParallelFor()) {
-    Fail(r.op,
-         "recorded inside a ParallelFor; use Tape::Pause, or record "
-         "outside");
-  }
   TensorImpl* const out = y.impl();
-  if (out->tape != 0 || out->parameter) {
-    Fail(r.op, absl::StrCat("the result ", Describe(y),
-                            " is on a tape already; wanted a fresh tensor"));
-  }
+  if (InParallelFor() || out->tape != 0 || out->parameter) FailRecord(r, y);
   const size_t n_inputs = r.inputs.size(), n_saved = r.saved.size();
   const size_t saved_at = sizeof(internal::Record);
   const size_t versions_at = saved_at + n_saved * sizeof(Tensor);
@@ -310,6 +302,16 @@ void Tape::Append(const NewRecord& r, Tensor& y) {
   out->tape = id_;
   out->slot = base_ + record->output;
   records_.push_back(record);
+}
+
+void Tape::FailRecord(const NewRecord& r, const Tensor& y) const {
+  if (InParallelFor()) {
+    Fail(r.op,
+         "recorded inside a ParallelFor; use Tape::Pause, or record "
+         "outside");
+  }
+  Fail(r.op, absl::StrCat("the result ", Describe(y),
+                          " is on a tape already; wanted a fresh tensor"));
 }
 
 void Tape::Observe(const NewRecord& r, const Tensor& y) const {

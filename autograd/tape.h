@@ -158,6 +158,8 @@ class Tape {
   int32_t NewSlot(const Tensor& y);
   void Borrow(ParameterOwner* owner);
   void Append(const internal::NewRecord& r, Tensor& y);
+  [[noreturn]] void FailRecord(const internal::NewRecord& r,
+                               const Tensor& y) const;
   void Observe(const internal::NewRecord& r, const Tensor& y) const;
   void CheckForward(const internal::NewRecord& r, const Tensor& y) const;
   static void Release(internal::Record& r);
@@ -170,6 +172,9 @@ class Tape {
   void Plan(const Pass& pass, int32_t y);
   void MarkReach(size_t begin, size_t end);
   void CheckSaved(const Pass& pass, const internal::Record& r) const;
+  [[noreturn]] void FailSaved(const Pass& pass, const internal::Record& r,
+                              int32_t k) const;
+  [[noreturn]] void FailDType(DType given, DType wanted) const;
   void Sweep(size_t begin, size_t end, bool retain);
   void SweepComposition(const internal::Record& r, const Tensor& dy);
   void AddTo(int32_t slot, Tensor contribution);

@@ -248,15 +248,20 @@ void Tape::MarkReach(size_t begin, size_t end) {
 void Tape::CheckSaved(const Pass& pass, const internal::Record& r) const {
   for (int32_t k = 0; k < r.n_saved; ++k) {
     const Tensor& x = r.saved[k];
-    if (internal::VersionOf(x.impl()) == r.versions[k]) continue;
-    const Parameter* p = x.impl()->parameter;
-    Fail(pass.name,
-         absl::StrCat(internal::OpName(r.op, r.scope), " saved ", Describe(x),
-                      p ? absl::StrCat(" (parameter ", p->name, ")") : "",
-                      " at version ", r.versions[k],
-                      ", and it was written to since (version ", x.version(),
-                      "); write after the pass, or to a Clone"));
+    if (internal::VersionOf(x.impl()) != r.versions[k]) FailSaved(pass, r, k);
   }
+}
+
+void Tape::FailSaved(const Pass& pass, const internal::Record& r,
+                     int32_t k) const {
+  const Tensor& x = r.saved[k];
+  const Parameter* p = x.impl()->parameter;
+  Fail(pass.name,
+       absl::StrCat(internal::OpName(r.op, r.scope), " saved ", Describe(x),
+                    p ? absl::StrCat(" (parameter ", p->name, ")") : "",
+                    " at version ", r.versions[k],
+                    ", and it was written to since (version ", x.version(),
+                    "); write after the pass, or to a Clone"));
 }
 
 namespace {
@@ -401,16 +406,13 @@ void Tape::AddTo(int32_t slot, Tensor c) {
 // false when there is nothing in it yet.
 void* Tape::WriteInto(int32_t slot, DType dtype, bool& accumulate) {
   Slot& s = slots_[slot];
-  if (s.dtype != dtype) {
-    Fail(pass_->name,
-         absl::StrCat("a rule writes ", Name(dtype), " into ", Name(s.dtype)));
-  }
+  if (s.dtype != dtype) FailDType(dtype, s.dtype);
   if (IsDirect(s)) {
     accumulate = s.parameter->state == Parameter::Grad::kFresh;
     s.parameter->state = Parameter::Grad::kFresh;
     const Tensor& grad = s.parameter->grad;
     // The loss may hold it as a constant.
-    grad.impl()->versioned->version.fetch_add(1, std::memory_order_relaxed);
+    FetchAdd(grad.impl()->versioned->version, 1, std::memory_order_relaxed);
     return grad.impl()->data;
   }
   accumulate = s.grad.defined();
@@ -420,6 +422,11 @@ void* Tape::WriteInto(int32_t slot, DType dtype, bool& accumulate) {
     s.grad = s.grad.Clone();
   }
   return s.grad.impl()->data;
+}
+
+void Tape::FailDType(DType given, DType wanted) const {
+  Fail(pass_->name,
+       absl::StrCat("a rule writes ", Name(given), " into ", Name(wanted)));
 }
 
 // The first input whose gradient holds a NaN or an infinity, or -1.

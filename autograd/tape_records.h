@@ -100,9 +100,8 @@ struct Record {
 
 // Where the gradient of one recorded, watched or trained tensor gathers.
 struct Slot {
-  Slot(const Shape& s, DType t) : shape(s), dtype(t) {}
+  Slot(const Shape& s, DType t) : dtype(t), shape(s) {}
 
-  Shape shape;
   DType dtype;
   bool is_leaf = false;
   bool reach = false;  // a wanted gradient lies at or before it
@@ -113,6 +112,7 @@ struct Slot {
   Parameter* parameter = nullptr;
   Tensor leaf;  // keeps a watched tensor alive
   Tensor grad;
+  Shape shape;
 };
 
 // How often the memory of a tensor was written to; 0 for one left out.

@@ -22,6 +22,14 @@ TensorImpl* NewImpl(size_t bytes, const Shape& shape, DType dtype) {
       TensorImpl(dtype, shape, static_cast<char*>(block) + kHeader);
 }
 
+// Apart from what calls it, as other errors of functions that a step runs often
+// are: making a message takes a frame that each call would pay for.
+[[noreturn, gnu::noinline]] void ThrowTooLarge(const Shape& shape,
+                                               DType dtype) {
+  throw Error(absl::StrCat("Tensor: ", shape.ToString(), " of ", Name(dtype),
+                           " is too large"));
+}
+
 }  // namespace
 
 void Tensor::Free(TensorImpl* p) noexcept {
@@ -36,8 +44,7 @@ Tensor Tensor::Empty(const Shape& shape, DType dtype) {
   if (__builtin_mul_overflow(static_cast<size_t>(shape.size()), ByteSize(dtype),
                              &bytes) ||
       bytes > SIZE_MAX / 2) {
-    throw Error(absl::StrCat("Tensor: ", shape.ToString(), " of ", Name(dtype),
-                             " is too large"));
+    ThrowTooLarge(shape, dtype);
   }
   return Tensor(NewImpl(bytes, shape, dtype));
 }
@@ -96,7 +103,7 @@ Tensor Tensor::Alias(const Tensor& base, int64_t offset, const Shape& shape,
   y.p_->data = static_cast<char*>(b->data) + offset * ByteSize(b->dtype);
   // A view of a view refers to the array itself, unless a parameter is between.
   TensorImpl* storage = b->storage && b->versioned != b ? b->storage : b;
-  storage->refs.fetch_add(1, std::memory_order_relaxed);
+  FetchAdd(storage->refs, 1, std::memory_order_relaxed);
   y.p_->storage = storage;
   if (!own_version) y.p_->versioned = b->versioned;
   return y;

@@ -18,6 +18,7 @@
 
 #include "absl/types/span.h"
 #include "autograd/dtype.h"
+#include "autograd/fetch_add.h"
 #include "autograd/shape.h"
 
 namespace wengert {
@@ -27,11 +28,10 @@ struct Parameter;
 // What a handle points to. Lives in one pooled block with its elements behind
 // it, unless `storage` lends it memory. For the tape and the stores.
 struct TensorImpl {
-  TensorImpl(DType t, const Shape& s, void* d) : dtype(t), shape(s), data(d) {}
+  TensorImpl(DType t, const Shape& s, void* d) : dtype(t), data(d), shape(s) {}
 
   std::atomic<int32_t> refs{1};
   DType dtype;
-  Shape shape;
   void* data;
   TensorImpl* storage = nullptr;  // whose memory `data` lies in; counted
   TensorImpl* versioned = this;   // whose version counts for this memory
@@ -39,6 +39,8 @@ struct TensorImpl {
   Parameter* parameter = nullptr;  // set by a parameter store
   uint64_t tape = 0;               // the tape that recorded it, 0 = none
   int64_t slot = 0;                // and where; written once
+  // Last: what the tape asks for lies in the one cache line above.
+  Shape shape;
 };
 
 class Tensor {
@@ -46,7 +48,7 @@ class Tensor {
   // A handle on nothing: defined() is false.
   Tensor() = default;
   Tensor(const Tensor& o) : p_(o.p_) {
-    if (p_) p_->refs.fetch_add(1, std::memory_order_relaxed);
+    if (p_) FetchAdd(p_->refs, 1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   Tensor& operator=(Tensor o) noexcept {
@@ -58,7 +60,7 @@ class Tensor {
     // Who holds the only handle needs no locked instruction: nobody else can
     // copy it.
     if (p_->refs.load(std::memory_order_acquire) == 1 ||
-        p_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        FetchAdd(p_->refs, -1, std::memory_order_acq_rel) == 1) {
       Free(p_);
     }
   }
@@ -105,7 +107,7 @@ class Tensor {
   template <class T>
   T* mutable_data() {
     CheckType(kDTypeOf<T>);
-    p_->versioned->version.fetch_add(1, std::memory_order_relaxed);
+    FetchAdd(p_->versioned->version, 1, std::memory_order_relaxed);
     return static_cast<T*>(p_->data);
   }
   // All elements, converted.

@@ -110,8 +110,8 @@ void Optimizer::Step() {
       }
       p.state = Parameter::Grad::kUsed;
       // What was recorded with the old value must not go backward any more.
-      p.value.impl()->versioned->version.fetch_add(1,
-                                                   std::memory_order_relaxed);
+      FetchAdd(p.value.impl()->versioned->version, 1,
+               std::memory_order_relaxed);
       ++entry->step;
       if (run.step != entry->step || run.decay != entry->decay) flush();
       if (run.size == 0) run.begin = segment.offsets[i];

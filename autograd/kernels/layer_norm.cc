@@ -110,11 +110,47 @@ void GradMeans(int rows, int64_t width, const T* x, const T* gain,
   gemm::Store(mean_gh, sum_gh / n);
 }
 
+// RowsGrad below for rows of at most one vector, whose sums stay in registers.
+template <bool kGain, class T>
+void VectorRowsGrad(int64_t begin, int64_t end, int width, const T* x,
+                    const T* gain, const T* mean, const T* rstd, const T* dy,
+                    bool accumulate_dx, T* dx, T* dgain, T* dbias) {
+  using gemm::LoadFirst;
+  using Row = gemm::Vector<T>;
+  const Row weight = kGain ? LoadFirst(gain, width) : Row{};
+  Row sum_gain = {}, sum_bias = {};
+  Lanes<T> mean_g, mean_gh;
+  for (int64_t r = begin; r < end; ++r) {
+    const int lane = static_cast<int>((r - begin) % kLanes<T>);
+    if (dx != nullptr && lane == 0) {
+      GradMeans<kGain>(static_cast<int>(std::min<int64_t>(kLanes<T>, end - r)),
+                       width, x + r * width, gain, mean + r, rstd + r,
+                       dy + r * width, mean_g, mean_gh);
+    }
+    const Row d = LoadFirst(dy + r * width, width);
+    const Row h = (LoadFirst(x + r * width, width) - mean[r]) * rstd[r];
+    sum_gain += d * h;
+    sum_bias += d;
+    if (dx == nullptr) continue;
+    const Row g = kGain ? d * weight : d;
+    Row v = rstd[r] * (g - mean_g[lane] - h * mean_gh[lane]);
+    if (accumulate_dx) v += LoadFirst(dx + r * width, width);
+    gemm::StoreFirst(dx + r * width, v, width);
+  }
+  if (dgain != nullptr) gemm::StoreFirst(dgain, sum_gain, width);
+  if (dbias != nullptr) gemm::StoreFirst(dbias, sum_bias, width);
+}
+
 // The gradient of some rows, and their part of the sums over rows.
 template <bool kGain, class T>
 void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
               const T* gain, const T* mean, const T* rstd, const T* dy,
               bool accumulate_dx, T* dx, T* dgain, T* dbias) {
+  if (width <= kLanes<T>) {
+    return VectorRowsGrad<kGain>(begin, end, static_cast<int>(width), x, gain,
+                                 mean, rstd, dy, accumulate_dx, dx, dgain,
+                                 dbias);
+  }
   if (dgain != nullptr) std::fill_n(dgain, width, T(0));
   if (dbias != nullptr) std::fill_n(dbias, width, T(0));
   Lanes<T> mean_g, mean_gh;

@@ -96,7 +96,7 @@ double Dot(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 TEST(LayerNormTest, AgreesWithTheDefinitionAndItsSlopes) {
-  for (const int64_t width : {1, 2, 5, 31, 33, 64, 130}) {
+  for (const int64_t width : {1, 2, 5, 8, 9, 16, 17, 31, 33, 64, 130}) {
     for (const int64_t rows : {1, 15, 16, 17, 300}) {
       for (int affine = 0; affine < 4; ++affine) {
         const Norm<double> n(rows, width, affine & 1, affine & 2, .1);
@@ -127,30 +127,34 @@ TEST(LayerNormTest, AgreesWithTheDefinitionAndItsSlopes) {
 }
 
 TEST(LayerNormTest, GradientsAccumulateAndMayBeLeftOut) {
-  Norm<double> n(40, 9, true, true);
-  for (int wanted = 0; wanted < 8; ++wanted) {
-    for (const bool accumulate : {false, true}) {
-      std::vector<double> dx(n.x.size(), 10), dgain(9, 10), dbias(9, 10);
-      n.Grad(accumulate, wanted & 1 ? dx.data() : nullptr,
-             wanted & 2 ? dgain.data() : nullptr,
-             wanted & 4 ? dbias.data() : nullptr);
-      const auto expect = [&](bool want, const std::vector<double>& got,
-                              const std::vector<double>& once) {
-        for (size_t i = 0; i < got.size(); ++i) {
-          ASSERT_NEAR(got[i], want ? once[i] + (accumulate ? 10 : 0) : 10,
-                      1e-12);
-        }
-      };
-      expect(wanted & 1, dx, n.dx);
-      expect(wanted & 2, dgain, n.dgain);
-      expect(wanted & 4, dbias, n.dbias);
+  for (const int64_t width : {5, 9}) {  // within a vector, and wider
+    Norm<double> n(40, width, true, true);
+    for (int wanted = 0; wanted < 8; ++wanted) {
+      for (const bool accumulate : {false, true}) {
+        std::vector<double> dx(n.x.size(), 10), dgain(width, 10),
+            dbias(width, 10);
+        n.Grad(accumulate, wanted & 1 ? dx.data() : nullptr,
+               wanted & 2 ? dgain.data() : nullptr,
+               wanted & 4 ? dbias.data() : nullptr);
+        const auto expect = [&](bool want, const std::vector<double>& got,
+                                const std::vector<double>& once) {
+          for (size_t i = 0; i < got.size(); ++i) {
+            ASSERT_NEAR(got[i], want ? once[i] + (accumulate ? 10 : 0) : 10,
+                        1e-12);
+          }
+        };
+        expect(wanted & 1, dx, n.dx);
+        expect(wanted & 2, dgain, n.dgain);
+        expect(wanted & 4, dbias, n.dbias);
+      }
     }
+    auto in_place = n.dy;
+    LayerNormGrad<double>(40, width, n.x.data(), n.gain.data(), n.mean.data(),
+                          n.rstd.data(), in_place.data(), false,
+                          in_place.data(), false, n.dgain.data(), false,
+                          nullptr);
+    EXPECT_EQ(in_place, n.dx);
   }
-  auto in_place = n.dy;
-  LayerNormGrad<double>(40, 9, n.x.data(), n.gain.data(), n.mean.data(),
-                        n.rstd.data(), in_place.data(), false, in_place.data(),
-                        false, n.dgain.data(), false, nullptr);
-  EXPECT_EQ(in_place, n.dx);
 }
 
 TEST(LayerNormTest, KnownGradient) {
