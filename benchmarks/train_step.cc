@@ -110,7 +110,8 @@ int Run() {
 
 int main(int argc, char** argv) {
   const auto words = wengert::train::ParseCommandLine(
-      argc, argv, "Times a training step; prints one line of JSON.", {__FILE__});
+      argc, argv, "Times a training step; prints one line of JSON.",
+      {__FILE__});
   if (!words.ok() || !words->empty()) {
     if (absl::IsCancelled(words.status())) return 0;
     std::cerr << "train_step: "
