@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,12 @@ struct Steps {
   std::vector<StepInfo> infos;
 };
 Steps Train(SmallRun& run, Loop& loop, const EvaluateFunction& evaluate = {}) {
-  Steps steps;
-  loop.OnStep([&](const StepInfo& info) { steps.infos.push_back(info); });
-  steps.end = loop.Run([&](auto rows) { return run.Loss(rows); }, evaluate);
-  return steps;
+  // The loop keeps the function that writes here.
+  const auto infos = std::make_shared<std::vector<StepInfo>>();
+  loop.OnStep([infos](const StepInfo& info) { infos->push_back(info); });
+  const auto end =
+      loop.Run([&](auto rows) { return run.Loss(rows); }, evaluate);
+  return {end, *infos};
 }
 
 // The same parameters as a loop that is written out by hand.
