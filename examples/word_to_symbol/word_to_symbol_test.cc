@@ -200,7 +200,7 @@ TEST(WordToSymbol, CtrlCSavesAndSaysHowToGoOn) {
     const std::string folder = Temp("signal" + signal);
     const Result r =
         RunProgram("--steps=100000000 --run_dir=" + folder, "2>&1",
-                   "timeout --preserve-status -s " + signal + " 0.5 ");
+                   "timeout --preserve-status -s " + signal + " 2 ");
     EXPECT_EQ(r.status, signal == "INT" ? 130 : 143) << r.out;
     EXPECT_THAT(r.out, AllOf(HasSubstr("by SIG" + signal +
                                        "; to go on: --resume=" + folder),
