@@ -64,14 +64,14 @@ int Main() {
   const int64_t block = std::max<int64_t>(
       1, static_cast<int64_t>(20 * block_seconds / guess.Block()));
 
-  char folder[] = "/tmp/recordingXXXXXX";
-  if (!mkdtemp(folder)) {
+  std::string folder = std::filesystem::temp_directory_path() / "runXXXXXX";
+  if (!mkdtemp(folder.data())) {
     std::cerr << folder << ": cannot be made\n";
     return 2;
   }
   Run plain(model, block), recorded(model, block);
   const auto recorder = train::Recorder::Open(
-      recorded.loop, {.run_dir = std::string(folder) + "/run",
+      recorded.loop, {.run_dir = folder + "/run",
                       .log_every = absl::GetFlag(FLAGS_log_every)});
   if (!recorder.ok()) {
     std::cerr << recorder.status().message() << "\n";

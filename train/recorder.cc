@@ -43,6 +43,8 @@ std::string SignalName(int signal) {
       return "SIGINT";
     case SIGTERM:
       return "SIGTERM";
+    case SIGHUP:
+      return "SIGHUP";
     default:
       return absl::StrCat("signal ", signal);
   }

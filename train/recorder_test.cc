@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -291,26 +292,25 @@ TEST_F(RecorderTest, AVanishedFolderHarmsTheFilesAlone) {
 }
 
 TEST_F(RecorderTest, SaysHowToGoOnAfterASignal) {
-  SmallRun run;
-  Loop loop(run.parts(), {.steps = 20});
-  const auto recorder = Recorder::Open(
-      loop, {.run_dir = Path("a"), .progress = ProgressOptions::kQuiet});
-  loop.OnStep([](const StepInfo& info) {
-    if (info.step == 7) raise(SIGINT);
-  });
-  ::testing::internal::CaptureStderr();
-  const auto end = loop.Run([&](auto rows) { return run.Loss(rows); });
-  EXPECT_TRUE((*recorder)->Finish(end).ok());
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            absl::StrCat("stopped after step 7 by SIGINT; to go on: --resume=",
-                         Path("a"), "\n"));
-  EXPECT_THAT(*NewestCheckpoint(Path("a/checkpoints")),
-              HasSubstr("step-000000007"));
-}
-
-TEST_F(RecorderTest, TheReportHasTheFoldersNameHoweverItIsSpelt) {
-  Train("a/", false, 1);
-  EXPECT_THAT(Contents(Path("a/report.html")), HasSubstr("<title>a</title>"));
+  const std::pair<int, std::string> signals[] = {
+      {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
+  for (const auto& [signal, name] : signals) {
+    SmallRun run;
+    Loop loop(run.parts(), {.steps = 20});
+    const auto recorder = Recorder::Open(
+        loop, {.run_dir = Path(name), .progress = ProgressOptions::kQuiet});
+    loop.OnStep([signal = signal](const StepInfo& info) {
+      if (info.step == 7) raise(signal);
+    });
+    ::testing::internal::CaptureStderr();
+    const auto end = loop.Run([&](auto rows) { return run.Loss(rows); });
+    EXPECT_TRUE((*recorder)->Finish(end).ok());
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              absl::StrCat("stopped after step 7 by ", name,
+                           "; to go on: --resume=", Path(name), "\n"));
+    EXPECT_THAT(*NewestCheckpoint(Path(name + "/checkpoints")),
+                HasSubstr("step-000000007"));
+  }
 }
 
 TEST_F(RecorderTest, WithoutAFolderItWritesNothing) {
