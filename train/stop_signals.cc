@@ -1,26 +1,31 @@
 #include "train/stop_signals.h"
 
+#include <time.h>
+
 #include <atomic>
+#include <cstdint>
 
 #include "autograd/error.h"
 
 namespace wengert::train {
 namespace {
 
-// A handler reaches nothing but what is static.
+// A handler reaches nothing but what is static and free of locks.
 std::atomic<bool> in_use = false;
-volatile std::sig_atomic_t received_signal = 0;
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<int> received_signal = 0;
+std::atomic<int64_t> received_at = 0;  // nanoseconds, or 0
+static_assert(std::atomic<int64_t>::is_always_lock_free);
 
 void Note(int signal) {
-  received_signal = signal;
-  for (const int s : StopSignals::kSignals) {
-    struct sigaction now;
-    // Where something else has taken the signal over, leave it.
-    if (sigaction(s, nullptr, &now) == 0 && now.sa_handler == &Note) {
-      now.sa_handler = SIG_DFL;
-      sigaction(s, &now, nullptr);
-    }
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const int64_t now = time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  int64_t first = 0;
+  if (received_at.compare_exchange_strong(first, now)) {
+    received_signal = signal;
+  } else if (now - first > 500'000'000) {
+    std::signal(signal, SIG_DFL);
+    raise(signal);  // as soon as this returns, for it is blocked here
   }
 }
 
@@ -31,6 +36,7 @@ StopSignals::StopSignals() {
     throw Error("StopSignals: the process has one already; wanted one at most");
   }
   received_signal = 0;
+  received_at = 0;
   struct sigaction action = {};
   action.sa_handler = &Note;
   sigemptyset(&action.sa_mask);
@@ -38,6 +44,8 @@ StopSignals::StopSignals() {
   action.sa_flags = SA_RESTART;  // no write that is under way is cut short
   for (size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
+    // Left by one before this.
+    if (before_[i].sa_handler == &Note) before_[i].sa_handler = SIG_DFL;
     if (before_[i].sa_handler != SIG_IGN) {
       sigaction(kSignals[i], &action, nullptr);
     }
@@ -46,6 +54,7 @@ StopSignals::StopSignals() {
 
 StopSignals::~StopSignals() {
   for (size_t i = 0; i < kSignals.size(); ++i) {
+    if (received_signal != 0 && before_[i].sa_handler == SIG_DFL) continue;
     sigaction(kSignals[i], &before_[i], nullptr);
   }
   in_use = false;

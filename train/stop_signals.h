@@ -8,15 +8,18 @@
 
 namespace wengert::train {
 
-// While it lives, the first SIGINT, SIGTERM or SIGHUP of the process is noted;
-// the one after it does what it would have done without this, which ends the
-// process. Signals that the process ignores stay ignored (nohup). Signal
-// handlers belong to the whole process, so there may be one at a time: a second
-// one throws Error.
+// While it lives, the first SIGINT, SIGTERM or SIGHUP of the process is noted.
+// One that comes within half a second of it is the same one again: `timeout`
+// signals its child and then the group that the child is in. One after that
+// ends the process. Signals that the process ignores stay ignored (nohup).
+// Signal handlers belong to the whole process, so there may be one at a time: a
+// second one throws Error.
 class StopSignals {
  public:
   StopSignals();
-  ~StopSignals();  // sets back what was there
+  // Sets back what was there. After a signal, what would have ended the process
+  // at once still waits for the half second.
+  ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 

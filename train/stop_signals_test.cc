@@ -1,5 +1,7 @@
 #include "train/stop_signals.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 
@@ -16,16 +18,29 @@ void (*HandlerOf(int signal))(int) {
 }
 
 TEST(StopSignals, NotesTheFirst) {
-  const auto before = HandlerOf(SIGINT);
   {
     StopSignals signals;
     EXPECT_EQ(signals.received(), 0);
     raise(SIGTERM);
     EXPECT_EQ(signals.received(), SIGTERM);
-    EXPECT_EQ(HandlerOf(SIGINT), SIG_DFL);
+    raise(SIGINT);  // at once: the same one again
+    EXPECT_EQ(signals.received(), SIGTERM);
   }
-  EXPECT_EQ(HandlerOf(SIGINT), before);
+  raise(SIGTERM);                          // still, while a run saves
   EXPECT_EQ(StopSignals().received(), 0);  // a new one begins anew
+  EXPECT_EQ(HandlerOf(SIGTERM), SIG_DFL);  // and sets back what was there
+}
+
+TEST(StopSignals, SetsBackAHandlerOfTheProgram) {
+  void (*own)(int) = [](int) {};
+  const auto before = std::signal(SIGINT, own);
+  {
+    StopSignals signals;
+    raise(SIGINT);
+    EXPECT_EQ(signals.received(), SIGINT);
+  }
+  EXPECT_EQ(HandlerOf(SIGINT), own);
+  std::signal(SIGINT, before);
 }
 
 TEST(StopSignalsDeathTest, TheSecondEndsTheProcess) {
@@ -33,14 +48,18 @@ TEST(StopSignalsDeathTest, TheSecondEndsTheProcess) {
       {
         StopSignals signals;
         raise(SIGINT);
+        usleep(600'000);
         raise(SIGINT);
         std::exit(0);
       },
       ::testing::KilledBySignal(SIGINT), "");
   EXPECT_EXIT(
       {
-        StopSignals signals;
-        raise(SIGINT);
+        {
+          StopSignals signals;
+          raise(SIGINT);
+        }
+        usleep(600'000);
         raise(SIGTERM);
         std::exit(0);
       },
