@@ -52,7 +52,7 @@ double Factor(Reduction reduction, int64_t count) {
 // loss = -(1 - s) log p[t] - s/C sum_c log p[c], p = softmax(logits):
 // dlogits = dloss (p - (1 - s) onehot(t) - s/C)
 Tensor CrossEntropy(const Tensor& logits, const Tensor& targets,
-                    CrossEntropyOptions options) {
+                    const CrossEntropyOptions& options) {
   int64_t count;
   const Tensor ids = CheckTargets(logits, targets, options, count);
   const DType dtype = logits.dtype();
@@ -98,7 +98,7 @@ Tensor CrossEntropy(const Tensor& logits, const Tensor& targets,
 }
 
 Tensor CrossEntropyComposed(const Tensor& logits, const Tensor& targets,
-                            CrossEntropyOptions options) {
+                            const CrossEntropyOptions& options) {
   int64_t count;
   const Tensor ids = CheckTargets(logits, targets, options, count);
   const double s = options.label_smoothing;

@@ -10,7 +10,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Op = Tensor (*)(const Tensor&, const Tensor&, CrossEntropyOptions);
+using Op = Tensor (*)(const Tensor&, const Tensor&, const CrossEntropyOptions&);
 
 constexpr Op kBoth[] = {CrossEntropy, CrossEntropyComposed};
 

@@ -13,11 +13,11 @@ namespace {
 
 // x as [outer, axis, inner]: the outer count and the elements of one step
 // along the axis.
-struct Split {
+struct Extents {
   int64_t outer = 1, inner = 1;
 };
-Split SplitAt(const Shape& shape, int axis) {
-  Split s;
+Extents ExtentsAt(const Shape& shape, int axis) {
+  Extents s;
   for (int i = 0; i < axis; ++i) s.outer *= shape[i];
   for (int i = axis + 1; i < shape.rank(); ++i) s.inner *= shape[i];
   return s;
@@ -33,7 +33,7 @@ Shape WithDim(const Shape& shape, int axis, int64_t size) {
 // Zeros of `shape` with x at `start` along `axis`: dx = the slice of dy there.
 Tensor Unslice(const Tensor& x, const Shape& shape, int axis, int64_t start) {
   Tensor y = Tensor::Zeros(shape, x.dtype());
-  const Split s = SplitAt(shape, axis);
+  const Extents s = ExtentsAt(shape, axis);
   WithFloat(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const int64_t n = x.dim(axis) * s.inner, stride = shape[axis] * s.inner;
@@ -83,7 +83,7 @@ Tensor GatherRows(const Tensor& table, const Tensor& ids, Rule rule) {
   WithFloat(table.dtype(), [&](auto t) {
     using T = decltype(t);
     WithIds("Embedding", ids, table.dim(0), [&](auto* p) {
-      kernels::GatherRows(ids.size(), SplitAt(table.shape(), 0).inner, p,
+      kernels::GatherRows(ids.size(), ExtentsAt(table.shape(), 0).inner, p,
                           table.data<T>(), Out<T>(y));
     });
   });
@@ -175,7 +175,7 @@ Tensor Slice(const Tensor& x, int axis, int64_t start, int64_t length) {
     Throw("Slice", "[", start, ", ", start, " + ", length, ") along axis ", a,
           " lies outside ", Describe(x));
   }
-  const Split s = SplitAt(x.shape(), a);
+  const Extents s = ExtentsAt(x.shape(), a);
   const Shape shape = WithDim(x.shape(), a, length);
   Tensor y = a == 0 ? Tensor::Alias(x, start * s.inner, shape)
                     : Tensor::Empty(shape, x.dtype());
@@ -210,7 +210,7 @@ Tensor Concat(absl::Span<const Tensor> xs, int axis) {
     total += x.dim(a);
   }
   Tensor y = Tensor::Empty(WithDim(xs[0].shape(), a, total), xs[0].dtype());
-  const Split s = SplitAt(y.shape(), a);
+  const Extents s = ExtentsAt(y.shape(), a);
   WithAny(y.dtype(), [&](auto t) {
     using T = decltype(t);
     int64_t at = 0;
@@ -258,8 +258,8 @@ Tensor Embedding(const Tensor& table, const Tensor& ids, int64_t padding_id) {
             if (!d.accumulate) kernels::Fill<T>(table.size(), 0, d.data);
             WithIds("Embedding", ids, table.dim(0), [&](auto* p) {
               kernels::ScatterAddRows(
-                  ids.size(), SplitAt(table.shape(), 0).inner, table.dim(0), p,
-                  padding_id, g.dy().data<T>(), d.data);
+                  ids.size(), ExtentsAt(table.shape(), 0).inner, table.dim(0),
+                  p, padding_id, g.dy().data<T>(), d.data);
             });
           });
         },
@@ -284,7 +284,7 @@ Tensor ScatterRows(const Tensor& x, const Tensor& ids, int64_t n_rows,
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
     WithIds("ScatterRows", ids, n_rows, [&](auto* p) {
-      kernels::ScatterAddRows(ids.size(), SplitAt(y.shape(), 0).inner, n_rows,
+      kernels::ScatterAddRows(ids.size(), ExtentsAt(y.shape(), 0).inner, n_rows,
                               p, padding_id, x.data<T>(), Out<T>(y));
     });
   });

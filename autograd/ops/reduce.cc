@@ -155,12 +155,11 @@ Tensor BroadcastTo(const Tensor& x, const Shape& shape) {
   return y;
 }
 
-Tensor ArgMax(const Tensor& x, int axis) {
+Tensor ArgMax(const Tensor& x, const Axes& axes, ReduceOptions options) {
   const DType dtype = CheckFloats("ArgMax", {x});
-  const int a = x.shape().CheckAxis("ArgMax", axis);
-  const Plan plan = PlanOf("ArgMax", x.shape(), a, {});
+  const Plan plan = PlanOf("ArgMax", x.shape(), axes, options);
   if (plan.reduced == 0 && plan.result.size() > 0) {
-    Throw("ArgMax", "no maximum of nothing: ", Describe(x), " along axis ", a);
+    Throw("ArgMax", "no maximum of nothing: ", Describe(x));
   }
   Tensor y = Tensor::Empty(plan.result, DType::kInt64);
   WithFloat(dtype, [&](auto t) {
@@ -169,11 +168,17 @@ Tensor ArgMax(const Tensor& x, int axis) {
     kernels::Max(x.shape().dims(), plan.keep, x.data<T>(), Out<T>(value),
                  Out<int64_t>(y));
   });
-  int64_t inner = 1;  // elements between neighbours along the axis
-  for (int i = a + 1; i < x.rank(); ++i) inner *= x.shape()[i];
   for (int64_t i = 0; i < y.size(); ++i) {
-    int64_t& index = Out<int64_t>(y)[i];  // flat so far
-    index = index / inner % x.shape()[a];
+    int64_t& index = Out<int64_t>(y)[i];  // flat in x so far
+    int64_t rest = index, place = 1;
+    index = 0;
+    for (int a = x.rank() - 1; a >= 0; --a) {
+      if (!plan.keep[a]) {
+        index += rest % x.shape()[a] * place;
+        place *= x.shape()[a];
+      }
+      rest /= x.shape()[a];
+    }
   }
   return y;
 }
