@@ -9,15 +9,16 @@
 
 namespace wengert {
 
-// y = sin x: dx = dy cos x, and cos x = sin(x + pi/2)
-inline Tensor Sin(const Tensor& x) {
+// y = e^(-x²/2): dx = -dy x y
+inline Tensor Gaussian(const Tensor& x) {
   Tensor y = Tensor::Empty(x.shape(), x.dtype());
   const double* in = x.data<double>();
   std::transform(in, in + x.size(), y.mutable_data<double>(),
-                 [](double v) { return std::sin(v); });
-  Record("Sin", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
-    g.Add(0, g.dy() * Sin(x + M_PI / 2));
-  });
+                 [](double v) { return std::exp(-v * v / 2); });
+  Record("Gaussian", y, {x}, Save(x, y),
+         [](GradientSink& g, const Tensor& x, const Tensor& y) {
+           g.Add(0, -(g.dy() * x * y));
+         });
   return y;
 }
 

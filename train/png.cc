@@ -17,8 +17,8 @@ namespace {
 constexpr char kOp[] = "AttentionPng";
 constexpr int64_t kGridSize = 384;
 constexpr int64_t kLargestCell = 32;
-constexpr int64_t kGap = 16;                  // around each grid
-constexpr int64_t kLargestWidth = 1'000'000;  // libpng's limit
+constexpr int64_t kGap = 16;                 // around each grid
+constexpr int64_t kLargestSide = 1'000'000;  // libpng's limit
 
 // The colours of a pixel's byte: shades up to kShades, and two more.
 constexpr uint8_t kShades = 253;
@@ -43,6 +43,34 @@ std::vector<uint8_t> Palette() {
   return palette;
 }
 
+void CheckSides(const char* op, int64_t width, int64_t height) {
+  if (std::min(width, height) < 1 || std::max(width, height) > kLargestSide) {
+    throw Error(absl::StrCat(op, ": ", width, " x ", height,
+                             " pixels, wanted 1 to ", kLargestSide, " a side"));
+  }
+}
+
+// `palette` is null for a format that has none.
+std::string Encode(const char* op, int64_t width, int64_t height,
+                   png_uint_32 format, const uint8_t* pixels,
+                   const uint8_t* palette) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(width);
+  image.height = static_cast<png_uint_32>(height);
+  image.format = format;
+  image.colormap_entries = palette ? 256 : 0;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string bytes(size, '\0');
+  if (!png_image_write_to_memory(&image, bytes.data(), &size,
+                                 /*convert_to_8_bit=*/0, pixels,
+                                 /*row_stride=*/0, palette)) {
+    throw Error(absl::StrCat(op, ": ", image.message));
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
 uint8_t Color(float weight) {
   if (std::isnan(weight)) return kNotANumber;
   return static_cast<uint8_t>(
@@ -60,11 +88,7 @@ std::string AttentionPng(const AttentionMap& map) {
       std::clamp<int64_t>(kGridSize / std::max(rows, columns), 1, kLargestCell);
   const int64_t width = kGap + n_heads * (columns * cell + kGap);
   const int64_t height = rows * cell + 2 * kGap;
-  if (std::max(width, height) > kLargestWidth) {
-    throw Error(absl::StrCat(kOp, ": ", width, " x ", height,
-                             " pixels, wanted at most ", kLargestWidth,
-                             " a side"));
-  }
+  CheckSides(kOp, width, height);
 
   std::vector<uint8_t> pixels(width * height, kBackground);
   for (int64_t h = 0; h < n_heads; ++h) {
@@ -78,23 +102,19 @@ std::string AttentionPng(const AttentionMap& map) {
     }
   }
 
-  png_image image = {};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = static_cast<png_uint_32>(width);
-  image.height = static_cast<png_uint_32>(height);
-  image.format = PNG_FORMAT_RGB_COLORMAP;
-  image.colormap_entries = 256;
-  const std::vector<uint8_t> palette = Palette();
-  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
-  std::string bytes(size, '\0');
-  if (!png_image_write_to_memory(&image, bytes.data(), &size,
-                                 /*convert_to_8_bit=*/0, pixels.data(),
-                                 static_cast<png_int_32>(width),
-                                 palette.data())) {
-    throw Error(absl::StrCat(kOp, ": ", image.message));
+  return Encode(kOp, width, height, PNG_FORMAT_RGB_COLORMAP, pixels.data(),
+                Palette().data());
+}
+
+std::string RgbPng(int64_t width, int64_t height,
+                   absl::Span<const uint8_t> pixels) {
+  CheckSides("RgbPng", width, height);
+  if (static_cast<int64_t>(pixels.size()) != 3 * width * height) {
+    throw Error(absl::StrCat("RgbPng: ", pixels.size(), " bytes for ", width,
+                             " x ", height, " pixels; wanted three for each"));
   }
-  bytes.resize(size);
-  return bytes;
+  return Encode("RgbPng", width, height, PNG_FORMAT_RGB, pixels.data(),
+                /*palette=*/nullptr);
 }
 
 }  // namespace wengert::train

@@ -1,4 +1,4 @@
-// Pictures of attention, read back by libpng.
+// Pictures, read back by libpng.
 #include "train/png.h"
 
 #include <png.h>
@@ -134,7 +134,34 @@ TEST(AttentionPngTest, RefusesWhatDoesNotFit) {
   EXPECT_THAT(Message(Map(0, 3, 1)), HasSubstr("1 heads of 0 queries"));
   EXPECT_THAT(Message(Map(3, 0, 1)), HasSubstr("x 0 keys, wanted"));
   EXPECT_EQ(Message(Map(1, 1, 20834)),
-            "AttentionPng: 1000048 x 64 pixels, wanted at most 1000000 a side");
+            "AttentionPng: 1000048 x 64 pixels, wanted 1 to 1000000 a side");
+}
+
+TEST(RgbPngTest, KeepsEveryPixel) {
+  std::vector<uint8_t> pixels;
+  for (int i = 0; i < 3 * 5 * 4; ++i) pixels.push_back(i * 37 % 256);
+  const Picture picture = Decode(RgbPng(5, 4, pixels));
+  EXPECT_EQ(picture.width, 5);
+  EXPECT_EQ(picture.height, 4);
+  EXPECT_EQ(picture.pixels, pixels);
+}
+
+TEST(RgbPngTest, RefusesWhatDoesNotFit) {
+  const std::vector<uint8_t> pixels(12);
+  const auto message = [&](int64_t width, int64_t height) -> std::string {
+    try {
+      RgbPng(width, height, pixels);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message(2, 2), "no error");
+  EXPECT_EQ(message(2, 3),
+            "RgbPng: 12 bytes for 2 x 3 pixels; wanted three for each");
+  EXPECT_EQ(message(0, 4), "RgbPng: 0 x 4 pixels, wanted 1 to 1000000 a side");
+  EXPECT_THAT(message(-1, -4), HasSubstr("wanted 1 to"));
+  EXPECT_THAT(message(int64_t{1} << 40, 1), HasSubstr("wanted 1 to"));
 }
 
 }  // namespace
