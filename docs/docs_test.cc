@@ -77,6 +77,12 @@ TEST(Guides, SamplesAreTheCode) {
   EXPECT_GE(outputs, 1);
 }
 
+TEST(Guides, ListsEveryOperationAsTheHeaderDoes) {
+  unsetenv("BUILD_WORKSPACE_DIRECTORY");
+  EXPECT_EQ(Read("docs/operations.md"), OutputOf("docs/operations"))
+      << "bazel run //docs:operations > docs/operations.md";
+}
+
 // The commands of a ```sh block behind <!-- run --> succeed, one after the
 // other in an empty folder, and so do the programs of the samples.
 TEST(Guides, CommandsRun) {
