@@ -302,7 +302,7 @@ Tensor Where(const Tensor& condition, const Tensor& a, const Tensor& b);
 // `value` where mask (bool) is true, x elsewhere.
 Tensor MaskedFill(const Tensor& x, const Tensor& mask, double value);
 
-// ---- More of shape and place: ops/rearrange.cc ------------------------------
+// ---- More of shape and place: ops/rearrange.cc, ops/place.cc ----------------
 // Any dtype; gradients for floats.
 
 // Without the axes listed, which must have size 1 (none listed: all such).

@@ -24,6 +24,9 @@ void CopyRow(int64_t n, const T* x, int64_t x_stride, T* y, int64_t y_stride) {
   } else if (contiguous) {  // a call would take longer
     WENGERT_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+  } else if (x_stride == -1 && y_stride == 1) {
+    WENGERT_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) y[i] = x[-i];
   } else {
     for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
   }
@@ -118,6 +121,33 @@ void CopyBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
   CopyLoop(loop, x, y);
 }
 
+template <class T>
+void AddBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
+               int64_t y_stride) {
+  if (n == 0) return;
+  ParallelFor(outer * n, GrainOf(outer * n, 1),
+              [=](int64_t begin, int64_t end) {
+                for (int64_t at = begin; at < end;) {
+                  const int64_t o = at / n, i = at % n;
+                  const int64_t count = std::min(n - i, end - at);
+                  const T* from = x + o * x_stride + i;
+                  WriteRow(
+                      count, true, [=](int64_t j) { return from[j]; },
+                      y + o * y_stride + i);
+                  at += count;
+                }
+              });
+}
+
+template <class T>
+void CopyStrided(Dims dims, const T* x, Dims x_strides, T* y, Dims y_strides) {
+  StridedLoop<2> loop;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    loop.Add(dims[i], {x_strides[i], y_strides[i]});
+  }
+  CopyLoop(loop, x, y);
+}
+
 template <class T, class I>
 void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
                 T* y) {
@@ -187,6 +217,9 @@ void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
 template void Permute(Dims, absl::Span<const int>, const float*, float*);
 template void CopyBlocks(int64_t, int64_t, const float*, int64_t, float*,
                          int64_t);
+template void CopyStrided(Dims, const float*, Dims, float*, Dims);
+template void AddBlocks(int64_t, int64_t, const float*, int64_t, float*,
+                        int64_t);
 template void GatherRows(int64_t, int64_t, const int32_t*, const float*,
                          float*);
 template void GatherRows(int64_t, int64_t, const int64_t*, const float*,
@@ -195,6 +228,9 @@ template void GatherRows(int64_t, int64_t, const int64_t*, const float*,
 template void Permute(Dims, absl::Span<const int>, const double*, double*);
 template void CopyBlocks(int64_t, int64_t, const double*, int64_t, double*,
                          int64_t);
+template void CopyStrided(Dims, const double*, Dims, double*, Dims);
+template void AddBlocks(int64_t, int64_t, const double*, int64_t, double*,
+                        int64_t);
 template void GatherRows(int64_t, int64_t, const int32_t*, const double*,
                          double*);
 template void GatherRows(int64_t, int64_t, const int64_t*, const double*,
@@ -203,14 +239,17 @@ template void GatherRows(int64_t, int64_t, const int64_t*, const double*,
 template void Permute(Dims, absl::Span<const int>, const int32_t*, int32_t*);
 template void CopyBlocks(int64_t, int64_t, const int32_t*, int64_t, int32_t*,
                          int64_t);
+template void CopyStrided(Dims, const int32_t*, Dims, int32_t*, Dims);
 
 template void Permute(Dims, absl::Span<const int>, const int64_t*, int64_t*);
 template void CopyBlocks(int64_t, int64_t, const int64_t*, int64_t, int64_t*,
                          int64_t);
+template void CopyStrided(Dims, const int64_t*, Dims, int64_t*, Dims);
 
 template void Permute(Dims, absl::Span<const int>, const bool*, bool*);
 template void CopyBlocks(int64_t, int64_t, const bool*, int64_t, bool*,
                          int64_t);
+template void CopyStrided(Dims, const bool*, Dims, bool*, Dims);
 
 template void ScatterAddRows(int64_t, int64_t, int64_t, const int32_t*, int64_t,
                              const float*, float*);

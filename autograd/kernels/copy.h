@@ -22,6 +22,16 @@ template <class T>
 void CopyBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
                 int64_t y_stride);
 
+// The same, but y[..] += x[..]. T: float, double.
+template <class T>
+void AddBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
+               int64_t y_stride);
+
+// For every index i below dims: y[i . y_strides] = x[i . x_strides]. Strides
+// are in elements and may be negative; no two indices name one place of y.
+template <class T>
+void CopyStrided(Dims dims, const T* x, Dims x_strides, T* y, Dims y_strides);
+
 // y[i, :] = table[ids[i], :]; y [n_ids, width]. The ids are checked already.
 // T: float, double. I: int32_t, int64_t.
 template <class T, class I>

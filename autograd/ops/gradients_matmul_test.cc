@@ -68,6 +68,43 @@ std::vector<Case> Table() {
              return LinearComposed(ActivateComposed(Activation::kGelu, x[0]),
                                    x[1], x[2]);
            }},
+      {"Outer",
+       [](X x) { return Outer(x[0], x[1]); },
+       {{{3}, {4}}, {{3}, {3}}, {{1}, {1}}, {{0}, {2}}, {{17}, {5}}}},
+      {"Dot",
+       [](X x) { return Dot(x[0], x[1]); },
+       {{{3}, {3}}, {{1}, {1}}, {{0}, {0}}, {{37}, {37}}}},
+      {"EinsumProduct",
+       [](X x) {
+         return Einsum("ij,jk->ik", {x[0], x[1]});
+       },
+       {{{2, 3}, {3, 4}},
+        {{3, 3}, {3, 3}},
+        {{1, 1}, {1, 1}},
+        {{2, 0}, {0, 3}}}},
+      {"EinsumAttention",
+       [](X x) {
+         return Einsum("bqhd,bkhd->bhqk", {x[0], x[1]});
+       },
+       {{{2, 3, 2, 2}, {2, 2, 2, 2}}, {{1, 2, 1, 3}, {1, 2, 1, 3}}}},
+      {"EinsumOfThree",
+       [](X x) {
+         return Einsum("ab,bc,ca->b", {x[0], x[1], x[2]});
+       },
+       {{{2, 3}, {3, 4}, {4, 2}}, {{2, 2}, {2, 2}, {2, 2}}}},
+      {"EinsumDiagonal",
+       [](X x) { return Einsum("iji->j", {x[0]}); },
+       {{{3, 2, 3}}, {{1, 4, 1}}, {{0, 2, 0}}}},
+      {"EinsumElementwise",
+       [](X x) {
+         return Einsum("ij,ij->ji", {x[0], x[1]});
+       },
+       {{{2, 3}, {2, 3}}}},
+      {"EinsumOfAll",
+       [](X x) {
+         return Einsum("ij,ij,k->", {x[0], x[1], x[2]});
+       },
+       {{{2, 3}, {2, 3}, {4}}}},
       // Its input and its weights may be one tensor.
       {.name = "ActivatedLinearOfItself",
        .f = [](X x) { return ActivatedLinear(Activation::kSilu, x[0], x[0]); },

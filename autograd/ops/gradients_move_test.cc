@@ -58,6 +58,80 @@ std::vector<Case> Table() {
          return MaskedFill(x[0], SomeTrue({2, 3}), -7);
        },
        {{{2, 3}}, {{3}}, {{}}, {{4, 2, 3}}}},
+      {"Squeeze", [](X x) { return Squeeze(x[0]); }, {{{1, 3, 1}}, {{1}}}},
+      {"Unsqueeze", [](X x) { return Unsqueeze(x[0], -1); }, kOne},
+      {"Expand",
+       [](X x) {
+         return Expand(x[0], {2, 3, -1});
+       },
+       {{{3, 4}}, {{1, 2}}, {{5}}, {{0}}, {{2, 1, 3}}}},
+      {"Stack",
+       [](X x) { return Stack(x, 1); },
+       {{{2, 3}, {2, 3}, {2, 3}}, {{2}}, {{1}, {1}}, {{0}, {0}}}},
+      {"StackOfScalars", [](X x) { return Stack(x); }, {{{}, {}}, {{}}}},
+      {"Split",
+       [](X x) {
+         const auto parts = Split(x[0], {1, 0, 2, 1}, 1);
+         return Concat({parts[3], parts[2] * parts[2], parts[1]}, 1);
+       },
+       {{{3, 4}}, {{2, 4, 3}}, {{0, 4}}, {{1, 4}}}},
+      {"SplitOfFirst",
+       [](X x) {
+         const auto parts = Split(x[0], 2);
+         return parts[0] * parts[0];
+       },
+       {{{5, 2}}, {{3}}, {{2}}, {{1}}}},
+      {"Chunk",
+       [](X x) {
+         const auto parts = Chunk(x[0], 2, -1);
+         return parts[1] * parts[0];
+       },
+       {{{3, 4}}, {{2}}, {{0, 6}}}},
+      {"Pad",
+       [](X x) {
+         return Pad(x[0], {{2, 1}, {0, 3}}, 7);
+       },
+       kCubeOrEmpty},
+      {"PadAndCut",
+       [](X x) {
+         return Pad(x[0], {{-1, 2}, {1, -2}, {0, 0}}, -1);
+       },
+       {{{3, 4, 2}}, {{1, 2, 1}}, {{2, 3, 3, 2}}, {{2, 2, 0}}}},
+      {"Flip", [](X x) { return Flip(x[0]); }, kOne},
+      {"FlipSome",
+       [](X x) {
+         return Flip(x[0], {0, -1});
+       },
+       kCubeOrEmpty},
+      {"Roll", [](X x) { return Roll(x[0], -7, 1); }, kCubeOrEmpty},
+      {"Tile",
+       [](X x) {
+         return Tile(x[0], {2, 1, 3});
+       },
+       {{{2, 3, 4}}, {{5}}, {{}}, {{1, 1}}, {{0, 2}}, {{1, 2, 1, 3}}}},
+      {"Repeat", [](X x) { return Repeat(x[0], 3, 0); }, kRows},
+      {"RepeatLast", [](X x) { return Repeat(x[0], 2, -1); }, kRows},
+      {"Unfold",
+       [](X x) { return Unfold(x[0], -1, 3, 1); },
+       {{{2, 7}}, {{3}}, {{17}}, {{0, 4}}}},
+      {"UnfoldFirst",
+       [](X x) { return Unfold(x[0], 0, 2, 3); },
+       {{{7, 3}}, {{2, 1}}, {{6}}, {{4, 0}}, {{9, 2, 2}}}},
+      {"UnfoldMiddle",
+       [](X x) { return Unfold(x[0], 1, 4, 2); },
+       {{{2, 9, 3}}}},
+      {"Tril", [](X x) { return Tril(x[0]); }, kCubeOrEmpty},
+      {"Triu", [](X x) { return Triu(x[0], 1); }, kCubeOrEmpty},
+      {"TrilBelow", [](X x) { return Tril(x[0], -1); }, {{{4, 3}}, {{2, 5}}}},
+      {"Diagonal",
+       [](X x) { return Diagonal(x[0]); },
+       {{{3, 3}}, {{2, 5}}, {{4, 2, 3}}, {{1, 1}}, {{0, 3}}}},
+      {"DiagonalOfLast",
+       [](X x) { return Diagonal(x[0], -1, -1, 1); },
+       {{{2, 3, 4}}, {{2, 4, 3, 2}}, {{3, 1, 2}}}},
+      {"DiagEmbed", [](X x) { return DiagEmbed(x[0]); }, kRows},
+      {"DiagEmbedAbove", [](X x) { return DiagEmbed(x[0], 2); }, kRows},
+      {"DiagEmbedBelow", [](X x) { return DiagEmbed(x[0], -1); }, kRows},
   };
 }
 

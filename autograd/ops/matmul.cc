@@ -5,27 +5,10 @@
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
-#include "autograd/ops/op_util.h"
+#include "autograd/ops/axis_util.h"
 
 namespace wengert {
 namespace {
-
-// Where the matrix of each entry of `batch` starts in an operand, in elements.
-internal::PoolVector<int64_t> Offsets(const Shape& batch, const Shape& shape) {
-  const int64_t matrix = shape[shape.rank() - 2] * shape[shape.rank() - 1];
-  internal::PoolVector<int64_t> offsets(batch.size(), 0);
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    int64_t rest = i, stride = matrix;
-    for (int axis = 1; axis <= shape.rank() - 2; ++axis) {
-      const int64_t n = batch[batch.rank() - axis];
-      const int64_t mine = shape[shape.rank() - 2 - axis];
-      if (mine != 1) offsets[i] += rest % n * stride;
-      rest /= n;
-      stride *= mine;
-    }
-  }
-  return offsets;
-}
 
 struct LinearSizes {
   int64_t rows, out, in;
@@ -113,8 +96,9 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options) {
     return Reshape(MatMul(rows, b, options), Shape(dims));
   }
   Tensor y = Tensor::Empty(Shape(dims), dtype);
-  const auto a_at = Offsets(batch, a.shape()), b_at = Offsets(batch, b.shape());
-  const auto y_at = Offsets(batch, y.shape());
+  const auto a_at = MatrixOffsets(batch, a.shape()),
+             b_at = MatrixOffsets(batch, b.shape());
+  const auto y_at = MatrixOffsets(batch, y.shape());
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
     kernels::BatchedGemm<T>(batch.size(), ta, tb, m, n, k, 1, a.data<T>(),
@@ -136,6 +120,30 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options) {
            }
          });
   return y;
+}
+
+namespace {
+
+void CheckVectors(const char* op, const Tensor& a, const Tensor& b,
+                  bool equal) {
+  CheckFloats(op, {a, b});
+  if (a.rank() != 1 || b.rank() != 1 || (equal && a.size() != b.size())) {
+    Throw(op, Describe(a), " and ", Describe(b), "; wanted ",
+          equal ? "[n] and [n]" : "[m] and [n]");
+  }
+}
+
+}  // namespace
+
+Tensor Outer(const Tensor& a, const Tensor& b) {
+  CheckVectors("Outer", a, b, false);
+  return MatMul(Reshape(a, {a.size(), 1}), Reshape(b, {1, b.size()}));
+}
+
+Tensor Dot(const Tensor& a, const Tensor& b) {
+  CheckVectors("Dot", a, b, true);
+  return Reshape(MatMul(Reshape(a, {1, a.size()}), Reshape(b, {b.size(), 1})),
+                 Shape{});
 }
 
 // y = x Wᵀ + b: dx = dy W, dW = dyᵀ x, db = sum of dy over rows

@@ -6,29 +6,10 @@
 #include "autograd/kernels/copy.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/ops.h"
-#include "autograd/ops/op_util.h"
+#include "autograd/ops/axis_util.h"
 
 namespace wengert {
 namespace {
-
-// x as [outer, axis, inner]: the outer count and the elements of one step
-// along the axis.
-struct Extents {
-  int64_t outer = 1, inner = 1;
-};
-Extents ExtentsAt(const Shape& shape, int axis) {
-  Extents s;
-  for (int i = 0; i < axis; ++i) s.outer *= shape[i];
-  for (int i = axis + 1; i < shape.rank(); ++i) s.inner *= shape[i];
-  return s;
-}
-
-Shape WithDim(const Shape& shape, int axis, int64_t size) {
-  absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(),
-                                       shape.dims().end());
-  dims[axis] = size;
-  return Shape(dims);
-}
 
 // Zeros of `shape` with x at `start` along `axis`: dx = the slice of dy there.
 Tensor Unslice(const Tensor& x, const Shape& shape, int axis, int64_t start) {
@@ -45,26 +26,6 @@ Tensor Unslice(const Tensor& x, const Shape& shape, int axis, int64_t start) {
            g.Add(0, Slice(g.dy(), axis, start, n));
          });
   return y;
-}
-
-// Checks ids against the rows of a table, and calls f with the ids' type.
-template <class F>
-void WithIds(const char* op, const Tensor& ids, int64_t n_rows, F f) {
-  const auto check = [&](auto span) {
-    for (size_t i = 0; i < span.size(); ++i) {
-      if (span[i] < 0 || span[i] >= n_rows) {
-        Throw(op, "id ", span[i], " at position ", i, " of ", Describe(ids),
-              " is out of range; wanted one in [0, ", n_rows, ")");
-      }
-    }
-    f(span.data());
-  };
-  if (!ids.defined() ||
-      (ids.dtype() != DType::kInt32 && ids.dtype() != DType::kInt64)) {
-    Throw(op, "ids are ", Describe(ids), "; wanted int32 or int64");
-  }
-  ids.dtype() == DType::kInt32 ? check(ids.span<int32_t>())
-                               : check(ids.span<int64_t>());
 }
 
 // Gathers rows and records with the given rule.

@@ -1,0 +1,155 @@
+#include "autograd/kernels/index.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "autograd/kernels/loop.h"
+#include "autograd/kernels/scratch.h"
+#include "autograd/parallel.h"
+
+namespace wengert::kernels {
+namespace {
+
+// What sums are kept in: double for floats, and what wraps for the others.
+template <class T>
+using SumType =
+    std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+
+// Terms of a column that are added where they go. More of them go through a
+// column of SumType, which costs a pass over its n elements.
+constexpr int64_t kFewTerms = 64;
+
+// Columns [column, column + columns) of one outer index.
+template <class T, class I>
+void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
+                int64_t columns, const T* x, const T* src, T* y) {
+  using S = SumType<T>;
+  const int64_t at = o * s.n * s.inner + column;
+  const auto to_y = [&](const auto& term) {
+    for (int64_t r = 0; r < s.n; ++r) {
+      T* out = y + at + r * s.inner;
+      for (int64_t i = 0; i < columns; ++i) {
+        const S from_x = x ? static_cast<S>(x[out - y + i]) : S{0};
+        out[i] = static_cast<T>(from_x + term(r, i));
+      }
+    }
+  };
+  const auto add_terms = [&](auto* sums, int64_t stride) {
+    using Sum = std::remove_pointer_t<decltype(sums)>;
+    for (int64_t j = 0; j < s.m; ++j) {
+      const int64_t row = o * s.m + j;
+      const T* terms = src + row * s.inner + column;
+      const auto add = [&](I id, int64_t i) {
+        Sum& sum = sums[id * stride + i];
+        sum = static_cast<Sum>(static_cast<S>(sum) + static_cast<S>(terms[i]));
+      };
+      if (ids.shared) {
+        for (int64_t i = 0; i < columns; ++i) add(ids.ids[j], i);
+      } else {
+        const I* row_ids = ids.ids + row * s.inner + column;
+        for (int64_t i = 0; i < columns; ++i) add(row_ids[i], i);
+      }
+    }
+  };
+  if (s.m <= kFewTerms) {
+    to_y([](int64_t, int64_t) { return S{0}; });
+    add_terms(y + at, s.inner);
+    return;
+  }
+  const Scratch<S> memory(s.n * columns);
+  S* const sums = memory.data();
+  std::fill_n(sums, s.n * columns, S{0});
+  add_terms(sums, columns);
+  to_y([=](int64_t r, int64_t i) { return sums[r * columns + i]; });
+}
+
+}  // namespace
+
+template <class T, class I>
+void TakeAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, T* y) {
+  const int64_t rows = s.outer * s.m;
+  ParallelFor(rows, GrainOf(rows, s.inner), [=](int64_t begin, int64_t end) {
+    for (int64_t at = begin;
+         at < end;) {  // as many of one outer index as may be
+      const int64_t o = at / s.m, first = at % s.m;
+      const int64_t count = std::min(s.m - first, end - at);
+      const T* from = x + o * s.n * s.inner;
+      T* out = y + at * s.inner;
+      const I* id = ids.ids + (ids.shared ? first : at * s.inner);
+      if (s.inner == 1) {
+        for (int64_t j = 0; j < count; ++j) out[j] = from[id[j]];
+      } else if (ids.shared) {
+        for (int64_t j = 0; j < count; ++j) {
+          std::copy_n(from + id[j] * s.inner, s.inner, out + j * s.inner);
+        }
+      } else {
+        for (int64_t j = 0; j < count; ++j) {
+          for (int64_t i = j * s.inner, k = 0; k < s.inner; ++i, ++k) {
+            out[i] = from[id[i] * s.inner + k];
+          }
+        }
+      }
+      at += count;
+    }
+  });
+}
+
+template <class T, class I>
+void AddAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, const T* src,
+              T* y) {
+  if (s.outer * s.n * s.inner == 0) return;
+  // Columns side by side whose sums fit in the cache, and fill a line of it.
+  constexpr int64_t kSums = 1 << 14, kLine = 16;
+  const int64_t columns = std::min(s.inner, std::max(kLine, kSums / s.n));
+  const int64_t blocks = CeilDiv(s.inner, columns);
+  const int64_t tasks = s.outer * blocks;
+  const int64_t work = (s.n + s.m) * columns;
+  ParallelFor(tasks, GrainOf(tasks, work), [=](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t column = task % blocks * columns;
+      AddColumns(s, ids, task / blocks, column,
+                 std::min(columns, s.inner - column), x, src, y);
+    }
+  });
+}
+
+template void TakeAlong(const AxisSizes&, AxisIds<int32_t>, const float*,
+                        float*);
+template void AddAlong(const AxisSizes&, AxisIds<int32_t>, const float*,
+                       const float*, float*);
+template void TakeAlong(const AxisSizes&, AxisIds<int64_t>, const float*,
+                        float*);
+template void AddAlong(const AxisSizes&, AxisIds<int64_t>, const float*,
+                       const float*, float*);
+template void TakeAlong(const AxisSizes&, AxisIds<int32_t>, const double*,
+                        double*);
+template void AddAlong(const AxisSizes&, AxisIds<int32_t>, const double*,
+                       const double*, double*);
+template void TakeAlong(const AxisSizes&, AxisIds<int64_t>, const double*,
+                        double*);
+template void AddAlong(const AxisSizes&, AxisIds<int64_t>, const double*,
+                       const double*, double*);
+template void TakeAlong(const AxisSizes&, AxisIds<int32_t>, const int32_t*,
+                        int32_t*);
+template void AddAlong(const AxisSizes&, AxisIds<int32_t>, const int32_t*,
+                       const int32_t*, int32_t*);
+template void TakeAlong(const AxisSizes&, AxisIds<int64_t>, const int32_t*,
+                        int32_t*);
+template void AddAlong(const AxisSizes&, AxisIds<int64_t>, const int32_t*,
+                       const int32_t*, int32_t*);
+template void TakeAlong(const AxisSizes&, AxisIds<int32_t>, const int64_t*,
+                        int64_t*);
+template void AddAlong(const AxisSizes&, AxisIds<int32_t>, const int64_t*,
+                       const int64_t*, int64_t*);
+template void TakeAlong(const AxisSizes&, AxisIds<int64_t>, const int64_t*,
+                        int64_t*);
+template void AddAlong(const AxisSizes&, AxisIds<int64_t>, const int64_t*,
+                       const int64_t*, int64_t*);
+template void TakeAlong(const AxisSizes&, AxisIds<int32_t>, const bool*, bool*);
+template void AddAlong(const AxisSizes&, AxisIds<int32_t>, const bool*,
+                       const bool*, bool*);
+template void TakeAlong(const AxisSizes&, AxisIds<int64_t>, const bool*, bool*);
+template void AddAlong(const AxisSizes&, AxisIds<int64_t>, const bool*,
+                       const bool*, bool*);
+
+}  // namespace wengert::kernels

@@ -1,0 +1,146 @@
+#include "autograd/kernels/rearrange.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "autograd/kernels/loop.h"
+#include "autograd/parallel.h"
+
+namespace wengert::kernels {
+namespace {
+
+// One axis of a padded array: element i is element i - before of x for i in
+// [lo, hi).
+struct PaddedAxis {
+  int64_t size, lo, hi, before;
+  int64_t x_stride;  // of the axis of x, in rows
+};
+
+PaddedAxis PaddedAxisOf(int64_t n, int64_t before, int64_t after,
+                        int64_t x_stride) {
+  const int64_t size = before + n + after;
+  const int64_t lo = std::clamp<int64_t>(before, 0, size);
+  return {size, lo, std::clamp(before + n, lo, size), before, x_stride};
+}
+
+}  // namespace
+
+template <class T>
+void Pad(Dims dims, Dims before, Dims after, T value, const T* x, T* y) {
+  // A row is the last axis that is padded, with all axes behind it.
+  int row_axis = static_cast<int>(dims.size()) - 1;
+  int64_t inner = 1;
+  while (row_axis >= 0 && before[row_axis] == 0 && after[row_axis] == 0) {
+    inner *= dims[row_axis--];
+  }
+  PaddedAxis row = {1, 0, 1, 0, 1};
+  int64_t x_width = inner;
+  if (row_axis >= 0) {
+    row = PaddedAxisOf(dims[row_axis], before[row_axis], after[row_axis], 1);
+    x_width *= dims[row_axis];
+  }
+  const int64_t width = row.size * inner;
+  absl::InlinedVector<PaddedAxis, 6> outer;  // the last of them first
+  int64_t n = width, x_rows = 1;
+  for (int d = row_axis - 1; d >= 0; --d) {
+    outer.push_back(PaddedAxisOf(dims[d], before[d], after[d], x_rows));
+    n *= outer.back().size;
+    x_rows *= dims[d];
+  }
+  if (n == 0) return;
+  const int64_t lo = row.lo * inner, hi = row.hi * inner;
+
+  ParallelFor(n, GrainOf(n, 1), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {
+      int64_t rest = at / width, x_row = 0;
+      const int64_t first = at % width,
+                    stop = std::min(width, first + end - at);
+      bool inside = true;
+      for (const PaddedAxis& axis : outer) {
+        const int64_t i = rest % axis.size;
+        rest /= axis.size;
+        inside = inside && i >= axis.lo && i < axis.hi;
+        x_row += (i - axis.before) * axis.x_stride;
+      }
+      // The part of the row that is x, if any, and what lies on both sides.
+      const int64_t from = inside ? std::clamp(lo, first, stop) : stop;
+      const int64_t to = inside ? std::clamp(hi, from, stop) : stop;
+      T* out = y + at - first;
+      std::fill(out + first, out + from, value);
+      if (from < to) {
+        const T* in = x + x_row * x_width - row.before * inner;
+        std::copy(in + from, in + to, out + from);
+      }
+      std::fill(out + to, out + stop, value);
+      at += stop - first;
+    }
+  });
+}
+
+template <class T>
+void Triangle(bool lower, int64_t k, int64_t batch, int64_t m, int64_t n,
+              const T* x, T* y) {
+  k = std::clamp(k, -m, n);
+  ParallelFor(
+      batch * m, GrainOf(batch * m, n), [=](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t i = row % m;
+          // Where the columns that stay begin and end.
+          const int64_t from = lower ? 0 : std::clamp<int64_t>(i + k, 0, n);
+          const int64_t to = lower ? std::clamp<int64_t>(i + k + 1, 0, n) : n;
+          const T* in = x + row * n;
+          T* out = y + row * n;
+          std::fill(out, out + from, T{0});
+          std::copy(in + from, in + to, out + from);
+          std::fill(out + to, out + n, T{0});
+        }
+      });
+}
+
+template <class T>
+void Fold(const Windows& s, const T* y, T* x) {
+  const int64_t count = s.count(), steps = s.outer * s.n;
+  ParallelFor(steps, GrainOf(steps, s.inner), [&](int64_t begin, int64_t end) {
+    std::fill(x + begin * s.inner, x + end * s.inner, T{0});
+    for (int64_t at = begin; at < end;) {
+      const int64_t o = at / s.n, first = at % s.n;
+      const int64_t stop = std::min(s.n, first + end - at);
+      // The windows that reach into [first, stop).
+      const int64_t from =
+          std::max<int64_t>(0, first - s.size + s.step) / s.step;
+      const int64_t to = std::min(count, (stop - 1) / s.step + 1);
+      for (int64_t w = from; w < to; ++w) {
+        const int64_t lo = std::max(first, w * s.step);
+        const int64_t hi = std::min(stop, w * s.step + s.size);
+        const T* window = y + (o * count + w) * s.inner * s.size;
+        T* const out = x + o * s.n * s.inner;
+        for (int64_t i = 0; i < s.inner; ++i) {
+          const T* in = window + i * s.size - w * s.step;
+          WENGERT_INDEPENDENT
+          for (int64_t p = lo; p < hi; ++p) out[p * s.inner + i] += in[p];
+        }
+      }
+      at += stop - first;
+    }
+  });
+}
+
+template void Pad(Dims, Dims, Dims, float, const float*, float*);
+template void Triangle(bool, int64_t, int64_t, int64_t, int64_t, const float*,
+                       float*);
+template void Pad(Dims, Dims, Dims, double, const double*, double*);
+template void Triangle(bool, int64_t, int64_t, int64_t, int64_t, const double*,
+                       double*);
+template void Pad(Dims, Dims, Dims, int32_t, const int32_t*, int32_t*);
+template void Triangle(bool, int64_t, int64_t, int64_t, int64_t, const int32_t*,
+                       int32_t*);
+template void Pad(Dims, Dims, Dims, int64_t, const int64_t*, int64_t*);
+template void Triangle(bool, int64_t, int64_t, int64_t, int64_t, const int64_t*,
+                       int64_t*);
+template void Pad(Dims, Dims, Dims, bool, const bool*, bool*);
+template void Triangle(bool, int64_t, int64_t, int64_t, int64_t, const bool*,
+                       bool*);
+template void Fold(const Windows&, const float*, float*);
+template void Fold(const Windows&, const double*, double*);
+
+}  // namespace wengert::kernels
