@@ -34,6 +34,20 @@ std::vector<Case> Table() {
        -2,
        2,
        [](X x) { return CumProdComposed(WithZeros(x[0]), -1); }},
+      {"SortLast", [](X x) { return Sort(x[0]).values; }, kOneAxis},
+      {"SortFirstDown",
+       [](X x) { return Sort(x[0], 0, {.descending = true}).values; },
+       kOneAxis},
+      {"TopKOfNone", [](X x) { return TopK(x[0], 0).values; }, kOneAxis},
+      {"TopKOfOne",
+       [](X x) { return TopK(x[0], 1, 0).values; },
+       {{{1}}, {{7}}, {{3, 4}}, {{2, 0}}, {{2, 3, 4}}}},
+      {"TopKMiddle",
+       [](X x) { return TopK(x[0], 2, 1, {.largest = false}).values; },
+       {{{2, 3, 4}}, {{1, 2, 1}}, {{0, 5, 2}}}},
+      {"TopKOfLongRows",
+       [](X x) { return TopK(x[0], 3).values; },
+       {{{2, 300}}}},
   };
 }
 
