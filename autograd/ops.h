@@ -556,15 +556,16 @@ Tensor CosineSimilarity(const Tensor& a, const Tensor& b, int axis = -1,
                         double eps = 1e-8);
 
 // ---- Random arrays: ops/random.cc -------------------------------------------
-// Each takes one offset of the generator. The values depend on seed, offset and
-// place alone. No gradients.
+// Each takes one offset of the generator, unless it throws. The values depend on
+// seed, offset and place alone. No gradients.
 
-// In [lo, hi).
+// In [lo, hi), in float32 too.
 Tensor RandomUniform(const Shape& shape, Generator& generator, double lo = 0,
                      double hi = 1, DType dtype = DType::kFloat32);
 Tensor RandomNormal(const Shape& shape, Generator& generator, double mean = 0,
                     double stddev = 1, DType dtype = DType::kFloat32);
-// Normal, drawn from what lies in [lo, hi].
+// Normal, drawn from what lies in [lo, hi], by the inverse of the distribution:
+// exact in far tails. Throws unless more than 1e-300 of it lies there.
 Tensor RandomTruncatedNormal(const Shape& shape, Generator& generator,
                              double mean = 0, double stddev = 1, double lo = -2,
                              double hi = 2, DType dtype = DType::kFloat32);
@@ -572,7 +573,9 @@ Tensor RandomTruncatedNormal(const Shape& shape, Generator& generator,
 // for one outside [0, 1].
 Tensor RandomBernoulli(const Tensor& probabilities, Generator& generator);
 // n draws, with replacement, of the classes of each row of logits [..., C]
-// (unnormalised logarithms) -> int64 [..., n]. A class of -inf is never drawn.
+// (unnormalised logarithms) -> int64 [..., n], by the inverse of the
+// distribution. A class of -inf is never drawn; a row that is -inf everywhere,
+// or holds NaN or +inf, throws.
 Tensor RandomCategorical(const Tensor& logits, int64_t n, Generator& generator);
 // 0 .. n - 1 in random order: int64 [n].
 Tensor RandomPermutation(int64_t n, Generator& generator);
