@@ -140,7 +140,7 @@ Tensor LeakyReluComposed(const Tensor& x, double slope = 0.01);
 Tensor Elu(const Tensor& x, double alpha = 1);
 Tensor EluComposed(const Tensor& x, double alpha = 1);
 
-// ---- Reductions: ops/reduce.cc ----------------------------------------------
+// ---- Reductions: ops/reduce.cc, ops/statistics.cc ---------------------------
 // Over `axes` (none listed: all of them). With keep_dims a reduced axis stays
 // with size 1.
 
@@ -164,22 +164,32 @@ Tensor Mean(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
 Tensor Max(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
 // The gradient goes to the first element that attains the minimum.
 Tensor Min(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
-// The product; 1 of nothing. Its gradient is the product of the others, also
-// where some are 0.
+// Fused. The product; 1 of nothing. Its gradient is the product of the others,
+// also where some are 0.
 Tensor Prod(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
+Tensor ProdComposed(const Tensor& x, const Axes& axes = {},
+                    ReduceOptions options = {});
 struct VarOptions {
   double correction = 1;  // what is taken from the count n: 0 for all there is
   bool keep_dims = false;
 };
-// sum (x - mean)^2 / max(0, n - correction), two passes; NaN where that is 0/0.
-// The standard deviation is its square root, with gradient 0 where it is 0.
+// Fused. sum (x - mean)^2 / max(0, n - correction), with a mean that is
+// corrected by that of the residuals; NaN where it is 0/0. The standard
+// deviation is its square root, with gradient 0 where it is 0.
 Tensor Var(const Tensor& x, const Axes& axes = {}, VarOptions options = {});
+Tensor VarComposed(const Tensor& x, const Axes& axes = {},
+                   VarOptions options = {});
 Tensor Std(const Tensor& x, const Axes& axes = {}, VarOptions options = {});
-// (sum |x|^p)^(1/p) without overflow; p = inf: the largest |x|, -inf: the
-// smallest, 0: how many are not 0. The gradient is 0 where the norm is; among
-// equals of p = +-inf the first takes it.
+Tensor StdComposed(const Tensor& x, const Axes& axes = {},
+                   VarOptions options = {});
+// Fused. (sum |x|^p)^(1/p) without overflow, p any number: inf gives the
+// largest |x|, -inf the smallest, 0 how many x are not 0 (with gradient 0). Of
+// nothing it is 0, or infinity for p < 0. The gradient is 0 where the norm or x
+// is 0; among equals of p = +-inf the first takes it.
 Tensor Norm(const Tensor& x, double p = 2, const Axes& axes = {},
             ReduceOptions options = {});
+Tensor NormComposed(const Tensor& x, double p = 2, const Axes& axes = {},
+                    ReduceOptions options = {});
 // log sum exp(x), stable; -inf, with gradient 0, where all are -inf.
 Tensor LogSumExp(const Tensor& x, const Axes& axes = {},
                  ReduceOptions options = {});
@@ -194,15 +204,19 @@ Tensor ArgMax(const Tensor& x, const Axes& axes = {},
               ReduceOptions options = {});
 Tensor ArgMin(const Tensor& x, const Axes& axes = {},
               ReduceOptions options = {});
-// Whether any is true (of none: false); whether all are (of none: true). bool.
+// Whether any is true (of none: false); whether all are (of none: true). Any
+// dtype, true where it is not 0; bool results.
 Tensor Any(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
 Tensor All(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
 
 // ---- Along one axis: ops/scan.cc, ops/sort.cc -------------------------------
 
 // y[i] = x[0] + .. + x[i] along `axis`, and the same with products.
+// A float32 result is rounded from a float64 one.
 Tensor CumSum(const Tensor& x, int axis);
+// Fused.
 Tensor CumProd(const Tensor& x, int axis);
+Tensor CumProdComposed(const Tensor& x, int axis);
 struct Sorted {
   Tensor values;
   Tensor indices;  // int64, into the axis of x; no gradient
@@ -542,15 +556,16 @@ Tensor CosineSimilarity(const Tensor& a, const Tensor& b, int axis = -1,
                         double eps = 1e-8);
 
 // ---- Random arrays: ops/random.cc -------------------------------------------
-// Each takes one offset of the generator. The values depend on seed, offset and
-// place alone. No gradients.
+// Each takes one offset of the generator, unless it throws. The values depend on
+// seed, offset and place alone. No gradients.
 
-// In [lo, hi).
+// In [lo, hi), in float32 too.
 Tensor RandomUniform(const Shape& shape, Generator& generator, double lo = 0,
                      double hi = 1, DType dtype = DType::kFloat32);
 Tensor RandomNormal(const Shape& shape, Generator& generator, double mean = 0,
                     double stddev = 1, DType dtype = DType::kFloat32);
-// Normal, drawn from what lies in [lo, hi].
+// Normal, drawn from what lies in [lo, hi], by the inverse of the distribution:
+// exact in far tails. Throws unless more than 1e-300 of it lies there.
 Tensor RandomTruncatedNormal(const Shape& shape, Generator& generator,
                              double mean = 0, double stddev = 1, double lo = -2,
                              double hi = 2, DType dtype = DType::kFloat32);
@@ -558,7 +573,9 @@ Tensor RandomTruncatedNormal(const Shape& shape, Generator& generator,
 // for one outside [0, 1].
 Tensor RandomBernoulli(const Tensor& probabilities, Generator& generator);
 // n draws, with replacement, of the classes of each row of logits [..., C]
-// (unnormalised logarithms) -> int64 [..., n]. A class of -inf is never drawn.
+// (unnormalised logarithms) -> int64 [..., n], by the inverse of the
+// distribution. A class of -inf is never drawn; a row that is -inf everywhere,
+// or holds NaN or +inf, throws.
 Tensor RandomCategorical(const Tensor& logits, int64_t n, Generator& generator);
 // 0 .. n - 1 in random order: int64 [n].
 Tensor RandomPermutation(int64_t n, Generator& generator);

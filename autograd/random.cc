@@ -1,5 +1,5 @@
-// The fills run in parallel; chunks are even, so that no block of four words is
-// computed twice.
+// The fills run in parallel and work on whole groups of elements, written
+// without branches, so that the compiler turns them into vector code.
 #include "autograd/random.h"
 
 #include <algorithm>
@@ -11,9 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/error.h"
 #include "autograd/parallel.h"
+#include "autograd/random_math.h"
 
 namespace wengert {
 namespace {
+
+using internal::kGroup;
+using internal::ToDouble;
 
 constexpr int64_t kGrain = 1 << 14;
 
@@ -25,20 +29,37 @@ uint64_t Mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// y[2k] and y[2k + 1] from the four words of block k, for the chunks of 0 .. n.
-template <typename T, typename Pair>
-void FillPairs(uint64_t seed, uint64_t offset, int64_t n, T* y, Pair pair) {
+// The upper 53 of RandomBits64 of kGroup elements, from that of block `first`.
+void Draw(uint64_t seed, uint64_t offset, uint64_t first, uint64_t* bits) {
+  uint32_t words[4][kGroup / 2];
+  for (int b = 0; b < kGroup / 2; ++b) {
+    const auto block = Philox::Block(seed, first + b, offset);
+    for (int w = 0; w < 4; ++w) words[w][b] = block[w];
+  }
+  for (int b = 0; b < kGroup / 2; ++b) {
+    bits[2 * b] = (uint64_t{words[1][b]} << 32 | words[0][b]) >> 11;
+    bits[2 * b + 1] = (uint64_t{words[3][b]} << 32 | words[2][b]) >> 11;
+  }
+}
+
+// y[i] for i < n by groups: group(i, bits, values) makes kGroup doubles, those
+// from element i on, of which the last ones may be beyond n.
+template <typename T, typename Group>
+void Fill(uint64_t seed, uint64_t offset, int64_t n, T* y, Group group) {
   ParallelFor(n, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i += 2) {
-      const auto words = Philox::Block(seed, i / 2, offset);
-      const uint64_t a = uint64_t{words[1]} << 32 | words[0];
-      const uint64_t b = uint64_t{words[3]} << 32 | words[2];
-      const auto [first, second] = pair(a >> 11, b >> 11);
-      y[i] = first;
-      if (i + 1 < end) y[i + 1] = second;
+    uint64_t bits[kGroup];
+    double values[kGroup];
+    for (int64_t i = begin; i < end; i += kGroup) {
+      Draw(seed, offset, i / 2, bits);
+      group(i, bits, values);
+      const int64_t count = std::min<int64_t>(kGroup, end - i);
+      for (int64_t l = 0; l < count; ++l) y[i + l] = static_cast<T>(values[l]);
     }
   });
 }
+
+// P(normal < z)
+double Below(double z) { return std::erfc(-z * (std::numbers::sqrt2 / 2)) / 2; }
 
 }  // namespace
 
@@ -60,12 +81,13 @@ void FillUniform(uint64_t seed, uint64_t offset, double lo, double hi,
   // Rounding could reach hi. The fma is explicit to give the same bits
   // whatever the compiler contracts.
   const T last = std::nextafter(static_cast<T>(hi), static_cast<T>(lo));
-  auto value = [=](uint64_t bits) {
-    const double u = static_cast<double>(bits) * 0x1p-53;
-    return std::min(static_cast<T>(std::fma(hi - lo, u, lo)), last);
-  };
-  FillPairs(seed, offset, n, y, [=](uint64_t a, uint64_t b) {
-    return std::pair(value(a), value(b));
+  const double most = last;
+  Fill(seed, offset, n, y, [=](int64_t, const uint64_t* bits, double* values) {
+    for (int l = 0; l < kGroup; ++l) {
+      const double u = ToDouble(bits[l]) * 0x1p-53;
+      const double v = static_cast<T>(std::fma(hi - lo, u, lo));
+      values[l] = v < most ? v : most;
+    }
   });
 }
 
@@ -75,20 +97,85 @@ void FillNormal(uint64_t seed, uint64_t offset, double mean, double stddev,
   if (!(stddev >= 0)) {
     throw Error(absl::StrCat("FillNormal: want stddev >= 0, got ", stddev));
   }
-  FillPairs(seed, offset, n, y, [=](uint64_t a, uint64_t b) {
-    const double u = static_cast<double>(a + 1) * 0x1p-53;  // in (0, 1]
-    const double r = std::sqrt(-2 * std::log(u));
-    const double angle = 2 * std::numbers::pi * 0x1p-53 * b;
-    return std::pair(
-        static_cast<T>(std::fma(stddev, r * std::cos(angle), mean)),
-        static_cast<T>(std::fma(stddev, r * std::sin(angle), mean)));
+  Fill(seed, offset, n, y, [=](int64_t, const uint64_t* bits, double* values) {
+    double radius[kGroup / 2], turns[kGroup / 2];
+    for (int k = 0; k < kGroup / 2; ++k) {
+      const double u = (ToDouble(bits[2 * k]) + 1) * 0x1p-53;  // in (0, 1]
+      radius[k] = stddev * std::sqrt(-2 * internal::LogOf(u));
+      turns[k] = ToDouble(bits[2 * k + 1]) * 0x1p-53;
+    }
+    for (int k = 0; k < kGroup / 2; ++k) {
+      const internal::Turn turn = internal::TurnOf(turns[k]);
+      values[2 * k] = std::fma(radius[k], turn.cosine, mean);
+      values[2 * k + 1] = std::fma(radius[k], turn.sine, mean);
+    }
   });
+}
+
+double NormalProbability(double a, double b) {
+  // On the side where the probabilities below are small, and so exact.
+  if (a > 0) a = -std::exchange(b, -a);
+  return Below(b) - Below(a);
+}
+
+template <typename T>
+void FillTruncatedNormal(uint64_t seed, uint64_t offset, double mean,
+                         double stddev, double lo, double hi, int64_t n, T* y) {
+  double a = (lo - mean) / stddev, b = (hi - mean) / stddev;
+  const double width = NormalProbability(a, b);
+  if (!(stddev > 0 && width > 1e-300)) {
+    throw Error(absl::StrCat("FillTruncatedNormal: mean ", mean, ", stddev ",
+                             stddev, ", bounds ", lo, " and ", hi,
+                             "; want stddev > 0 and more than 1e-300 of the ",
+                             "distribution between the bounds"));
+  }
+  const bool flip = a > 0;
+  if (flip) a = -std::exchange(b, -a);
+  const double from = Below(a), above = Below(-b);
+  const double least = static_cast<T>(lo), most = static_cast<T>(hi);
+  const double scale = flip ? -stddev : stddev;
+  Fill(seed, offset, n, y, [=](int64_t, const uint64_t* bits, double* values) {
+    double smaller[kGroup], side[kGroup], z[kGroup];
+    for (int l = 0; l < kGroup; ++l) {
+      // In (0, 1), and so is 1 - u, exactly.
+      const double u = (ToDouble(bits[l] >> 1) + 0.5) * 0x1p-52;
+      const double p = std::fma(u, width, from);
+      const double q = std::fma(1 - u, width, above);
+      smaller[l] = std::min(p, q);
+      side[l] = p < q ? scale : -scale;
+    }
+    internal::NormalQuantiles(smaller, z);
+    for (int l = 0; l < kGroup; ++l) {
+      const double v = std::fma(side[l], z[l], mean);
+      values[l] = std::min(std::max(v, least), most);
+    }
+  });
+}
+
+template <typename T>
+void FillBernoulli(uint64_t seed, uint64_t offset, int64_t n, const T* p,
+                   T* y) {
+  Fill(seed, offset, n, y,
+       [=](int64_t i, const uint64_t* bits, double* values) {
+         double chance[kGroup] = {};
+         std::copy_n(p + i, std::min<int64_t>(kGroup, n - i), chance);
+         for (int l = 0; l < kGroup; ++l) {
+           values[l] = ToDouble(bits[l]) * 0x1p-53 < chance[l] ? 1 : 0;
+         }
+       });
 }
 
 template void FillUniform(uint64_t, uint64_t, double, double, int64_t, float*);
 template void FillUniform(uint64_t, uint64_t, double, double, int64_t, double*);
 template void FillNormal(uint64_t, uint64_t, double, double, int64_t, float*);
 template void FillNormal(uint64_t, uint64_t, double, double, int64_t, double*);
+template void FillTruncatedNormal(uint64_t, uint64_t, double, double, double,
+                                  double, int64_t, float*);
+template void FillTruncatedNormal(uint64_t, uint64_t, double, double, double,
+                                  double, int64_t, double*);
+template void FillBernoulli(uint64_t, uint64_t, int64_t, const float*, float*);
+template void FillBernoulli(uint64_t, uint64_t, int64_t, const double*,
+                            double*);
 
 std::vector<int64_t> Permutation(uint64_t seed, uint64_t offset, int64_t n) {
   if (n < 0) throw Error(absl::StrCat("Permutation: want n >= 0, got ", n));

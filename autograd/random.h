@@ -94,6 +94,23 @@ template <typename T>
 void FillNormal(uint64_t seed, uint64_t offset, double mean, double stddev,
                 int64_t n, T* y);
 
+// The probability that a standard normal number lies in [a, b], a <= b, to a
+// few roundings in far tails too.
+double NormalProbability(double a, double b);
+
+// y[i] normal, drawn from what lies in [lo, hi] (either may be infinite), by
+// the inverse of the distribution at a uniform number from the upper 52 of
+// RandomBits64(.., i): exact in far tails too. The bounds are rounded to T.
+// Throws Error unless stddev > 0 and a part of more than 1e-300 of the
+// distribution lies between them (to about 37 deviations off the mean).
+template <typename T>
+void FillTruncatedNormal(uint64_t seed, uint64_t offset, double mean,
+                         double stddev, double lo, double hi, int64_t n, T* y);
+
+// y[i] = 1 where Uniform01(seed, offset, i) < p[i], else 0.
+template <typename T>
+void FillBernoulli(uint64_t seed, uint64_t offset, int64_t n, const T* p, T* y);
+
 // The numbers 0 .. n - 1 in random order (Fisher and Yates). Throws Error
 // unless n >= 0.
 std::vector<int64_t> Permutation(uint64_t seed, uint64_t offset, int64_t n);

@@ -36,6 +36,14 @@ std::vector<T> Normal(double mean, double stddev, int64_t n,
   return y;
 }
 
+template <typename T>
+std::vector<T> TruncatedNormal(double mean, double stddev, double lo, double hi,
+                               int64_t n, uint64_t offset = kOffset) {
+  std::vector<T> y(n);
+  FillTruncatedNormal(kSeed, offset, mean, stddev, lo, hi, n, y.data());
+  return y;
+}
+
 // The mean of f over x.
 template <typename T, typename F>
 double Mean(const std::vector<T>& x, F f) {
@@ -111,23 +119,53 @@ TEST(StreamTest, NeverChanges) {
   EXPECT_EQ(StreamKey(1, "layers.0.mlp.up.weight"), 0xf76f98ce3c8c074f);
 }
 
+// By SciPy from Philox in Python. The upper tail is drawn from its own end.
+TEST(StreamTest, TruncatedNormalsNeverChange) {
+  const std::vector<double> wide = {3.5212571391268663, 3.3250300621264812,
+                                    3.0436397320207345, 4.067192339922409,
+                                    2.145353235955029,  2.0747972403585537};
+  const std::vector<double> tail = {5.1424872869010505, 5.16838117130617,
+                                    5.213758775984447,  5.0874371086061245,
+                                    5.567884602375932,  5.671849891349006};
+  const auto y = TruncatedNormal<double>(3, 2, 2, 6, 6);
+  const auto z = TruncatedNormal<double>(0, 1, 5, 6, 6);
+  const auto mirrored = TruncatedNormal<double>(0, 1, -6, -5, 6);
+  const auto single = TruncatedNormal<float>(0, 1, 5, 6, 6);
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_NEAR(y[i], wide[i], 4e-15) << i;
+    EXPECT_NEAR(z[i], tail[i], 8e-15) << i;
+    EXPECT_EQ(mirrored[i], -z[i]) << i;
+    EXPECT_EQ(single[i], static_cast<float>(z[i])) << i;
+  }
+}
+
 TEST(StreamTest, AnElementDependsOnSeedOffsetAndIndexOnly) {
   constexpr int64_t n = 100001;  // several chunks
   const std::vector<double> uniform = Uniform<double>(0, 1, n);
   const std::vector<double> normal = Normal<double>(0, 1, n);
+  const auto truncated = TruncatedNormal<double>(0, 1, -1, 2, n);
+  const std::vector<double> chances(n, 0.3);
+  std::vector<double> coins(n), again(n);
+  FillBernoulli(kSeed, kOffset, n, chances.data(), coins.data());
   for (int threads : {1, 2, 3, 5}) {
     SetNumThreads(threads);
+    EXPECT_EQ(TruncatedNormal<double>(0, 1, -1, 2, n), truncated);
+    FillBernoulli(kSeed, kOffset, n, chances.data(), again.data());
+    EXPECT_EQ(again, coins);
     EXPECT_EQ(Uniform<double>(0, 1, n), uniform);
     EXPECT_EQ(Normal<double>(0, 1, n), normal);
   }
   for (int64_t i = 0; i < n; i += 997) {
     ASSERT_EQ(uniform[i], Uniform01(kSeed, kOffset, i)) << i;
+    ASSERT_EQ(coins[i], uniform[i] < 0.3) << i;
   }
   for (int64_t m : {0, 1, 2, 5, 16384, 16385, 16386}) {
     EXPECT_EQ(Uniform<double>(0, 1, m),
               std::vector<double>(uniform.begin(), uniform.begin() + m));
     EXPECT_EQ(Normal<double>(0, 1, m),
               std::vector<double>(normal.begin(), normal.begin() + m));
+    EXPECT_EQ(TruncatedNormal<double>(0, 1, -1, 2, m),
+              std::vector<double>(truncated.begin(), truncated.begin() + m));
   }
 }
 
@@ -230,6 +268,75 @@ TEST(NormalTest, IsFiniteAndWithoutDeviationTheMean) {
   EXPECT_EQ(Normal<double>(4, 0, 10), std::vector<double>(10, 4.));
 }
 
+// Mean and variance are SciPy's.
+TEST(TruncatedNormalTest, MomentsAndBounds) {
+  constexpr int64_t n = 400000;
+  const struct {
+    double lo, hi, mean, variance;
+  } cases[] = {
+      {-2, 2, 0, 0.7737413035499232},
+      {-1, 3, 0.2827861107271541, 0.6161417353578291},
+      {5, 6, 5.183147090477182, 0.029452430768436844},
+      {-HUGE_VAL, -1, -1.525135276160981, 0.19909766557034903},
+      {-HUGE_VAL, HUGE_VAL, 0, 1},
+  };
+  const double bound = 5 / std::sqrt(n);
+  for (const auto& c : cases) {
+    SCOPED_TRACE(testing::Message() << c.lo << " to " << c.hi);
+    const auto x = TruncatedNormal<double>(0, 1, c.lo, c.hi, n);
+    EXPECT_GE(*std::min_element(x.begin(), x.end()), c.lo);
+    EXPECT_LE(*std::max_element(x.begin(), x.end()), c.hi);
+    EXPECT_NEAR(Mean(x, [](double v) { return v; }), c.mean,
+                bound * std::sqrt(c.variance));
+    EXPECT_NEAR(Mean(x, [&](double v) { return (v - c.mean) * (v - c.mean); }),
+                c.variance, bound * 3 * c.variance);
+    // Chi square over 50 bins of equal probability: mean 49, deviation 10.
+    const double all = NormalProbability(c.lo, c.hi);
+    std::vector<int> bins(50, 0);
+    for (double v : x) {
+      ++bins[std::min(49,
+                      static_cast<int>(50 * NormalProbability(c.lo, v) / all))];
+    }
+    double chi2 = 0;
+    for (int count : bins) chi2 += std::pow(count - n / 50., 2) / (n / 50.);
+    EXPECT_GT(chi2, 15);
+    EXPECT_LT(chi2, 110);
+  }
+}
+
+TEST(TruncatedNormalTest, FloatsStayWithinTheirBounds) {
+  for (float v : TruncatedNormal<float>(0, 1, 0.1, 0.1000001, 10000)) {
+    ASSERT_GE(v, 0.1f);
+    ASSERT_LE(v, 0.1000001f);
+  }
+}
+
+TEST(NormalProbabilityTest, KeepsItsAccuracyInTails) {
+  EXPECT_NEAR(NormalProbability(-1, 2), 0.8185946141203637, 1e-15);
+  EXPECT_NEAR(NormalProbability(-5, -2) / 0.022749845296607316, 1, 1e-14);
+  EXPECT_NEAR(NormalProbability(30, 31) / 4.9067139271476384e-198, 1, 1e-12);
+  EXPECT_EQ(NormalProbability(-HUGE_VAL, HUGE_VAL), 1);
+}
+
+TEST(BernoulliTest, KnownAnswersAndFrequencies) {
+  // Beside the uniform numbers of NeverChanges: 0.47, 0.41, 0.32, 0.63, 0.04.
+  const float p[] = {0.5f, 0.4f, 0.3f, 0.7f, 0.04f};
+  float y[5];
+  FillBernoulli(kSeed, kOffset, 5, p, y);
+  EXPECT_EQ(std::vector<float>(y, y + 5), (std::vector<float>{1, 0, 0, 1, 0}));
+  constexpr int64_t n = 400000;
+  std::vector<float> chances(n), coins(n);
+  for (int64_t i = 0; i < n; ++i) chances[i] = i % 4 / 3.f;
+  FillBernoulli(kSeed, 9, n, chances.data(), coins.data());
+  double ones[4] = {};
+  for (int64_t i = 0; i < n; ++i) ones[i % 4] += coins[i];
+  EXPECT_EQ(ones[0], 0);
+  EXPECT_EQ(ones[3], n / 4);
+  for (int i : {1, 2}) {
+    EXPECT_NEAR(ones[i] / (n / 4), i / 3., 5 * 0.4714 / std::sqrt(n / 4)) << i;
+  }
+}
+
 TEST(UniformIntTest, RangeAndEvenness) {
   std::vector<int> count(7, 0);
   for (int i = 0; i < 70000; ++i) {
@@ -280,6 +387,11 @@ TEST(RandomTest, Misuse) {
   EXPECT_THROW(FillUniform(0, 0, std::nan(""), 1, 2, y), Error);
   EXPECT_THROW(FillNormal(0, 0, 0, -1, 2, y), Error);
   EXPECT_THROW(FillNormal(0, 0, 0, std::nan(""), 2, y), Error);
+  EXPECT_THROW(FillTruncatedNormal(0, 0, 0, 0, -1, 1, 2, y), Error);
+  EXPECT_THROW(FillTruncatedNormal(0, 0, 0, 1, 1, 1, 2, y), Error);
+  EXPECT_THROW(FillTruncatedNormal(0, 0, 0, 1, 2, 1, 2, y), Error);
+  EXPECT_THROW(FillTruncatedNormal(0, 0, 0, 1, 40, 41, 2, y), Error);
+  EXPECT_THROW(FillTruncatedNormal(0, 0, std::nan(""), 1, 0, 1, 2, y), Error);
   EXPECT_THROW(UniformInt(0, 0, 0, 0), Error);
   EXPECT_THROW(Permutation(0, 0, -1), Error);
 }

@@ -2,28 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
-#include "absl/container/inlined_vector.h"
 #include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/gemm_tile.h"
-#include "autograd/kernels/loop.h"
-#include "autograd/kernels/scratch.h"
+#include "autograd/kernels/reduce_loop.h"
 #include "autograd/kernels/vecmath.h"
-#include "autograd/parallel.h"
 
 namespace wengert::kernels {
 namespace {
 
-// A reduction is given by what it does with one row of n elements, and with n
-// rows of up to kSumColumns columns, `stride` apart. If it finds places, then
-// `at`, where not null, gets the row's or each column's first place of the
-// result.
-
 struct SumOf {
   static constexpr bool kFindsPlaces = false;
+  SumOf Combine() const { return {}; }
 
   template <class T>
   static void Row(int64_t n, const T* x, T* y, int64_t*) {
@@ -61,19 +54,25 @@ struct SumOf {
   }
 };
 
-struct MaxOf {
+// The smallest if kMin, else the largest.
+template <bool kMin>
+struct ExtremeOf {
   static constexpr bool kFindsPlaces = true;
+  ExtremeOf Combine() const { return {}; }
 
-  // Whether x takes the place of the largest so far.
+  template <class T>
+  static bool IsBeyond(T x, T best) {
+    return kMin ? x < best : x > best;
+  }
+  // Whether x takes the place of the best so far.
   template <class T>
   static bool Beats(T x, T best) {
-    return (x > best) | ((x != x) & (best == best));
+    return IsBeyond(x, best) | ((x != x) & (best == best));
   }
 
   template <class T>
   static void Row(int64_t n, const T* x, T* y, int64_t* at) {
-    const int64_t first =
-        n <= kLanes ? FindMax(n, x) : Find(n, x, Largest(n, x));
+    const int64_t first = n <= kLanes ? FindBest(n, x) : Find(n, x, Best(n, x));
     *y = x[first];
     if (at != nullptr) *at = first;
   }
@@ -81,7 +80,7 @@ struct MaxOf {
   static constexpr int kLanes = 32;
 
   template <class T>
-  static int64_t FindMax(int64_t n, const T* x) {
+  static int64_t FindBest(int64_t n, const T* x) {
     int64_t best = 0;
     for (int64_t i = 1; i < n; ++i) {
       if (Beats(x[i], x[best])) best = i;
@@ -90,7 +89,7 @@ struct MaxOf {
   }
 
   template <class T>
-  static T Largest(int64_t n, const T* x) {
+  static T Best(int64_t n, const T* x) {
     T best[kLanes];
     int nans[kLanes] = {};
     std::fill_n(best, kLanes, x[0]);
@@ -98,19 +97,19 @@ struct MaxOf {
     for (; i + kLanes <= n; i += kLanes) {
       for (int l = 0; l < kLanes; ++l) {
         const T v = x[i + l];
-        best[l] = Select(v > best[l], v, best[l]);
+        best[l] = Select(IsBeyond(v, best[l]), v, best[l]);
         nans[l] |= v != v;
       }
     }
-    T largest = best[0];
+    T all = best[0];
     for (int l = 0; l < kLanes; ++l) {
       if (nans[l]) return std::numeric_limits<T>::quiet_NaN();
-      if (best[l] > largest) largest = best[l];
+      if (IsBeyond(best[l], all)) all = best[l];
     }
     for (; i < n; ++i) {
-      if (Beats(x[i], largest)) largest = x[i];
+      if (Beats(x[i], all)) all = x[i];
     }
-    return largest;
+    return all;
   }
 
   // The first i with x[i] == value, or NaN if that is NaN; there is one.
@@ -151,8 +150,12 @@ struct MaxOf {
   }
 };
 
+using MaxOf = ExtremeOf<false>;
+using MinOf = ExtremeOf<true>;
+
 struct LogSumExpOf {
   static constexpr bool kFindsPlaces = false;
+  LogSumExpOf Combine() const { return {}; }
 
   template <class T>
   static void Row(int64_t n, const T* x, T* y, int64_t*) {
@@ -179,138 +182,109 @@ struct LogSumExpOf {
   }
 };
 
-// y [outer, chunks, inner] from x [outer, n, inner], each element from `chunk`
-// of the n. x_arg, where not null, holds the places that the elements of x
-// stand for: x is then the result of an earlier pass.
-template <class Op, class T>
-void ReduceChunks(int64_t outer, int64_t n, int64_t inner, int64_t chunk,
-                  int64_t chunks, const T* x, const int64_t* x_arg,
-                  bool accumulate, T* y, int64_t* arg) {
-  const int64_t tiles = CeilDiv(inner, kSumColumns);
-  const int64_t work =
-      std::max<int64_t>(1, std::min(n, chunk)) * std::min(inner, kSumColumns);
-  const int64_t tasks = outer * chunks * tiles, grain = GrainOf(tasks, work);
-  ParallelFor(tasks, grain, [=](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task / tiles;  // of y, inner elements wide
-      const int64_t column = task % tiles * kSumColumns;
-      const int64_t width = std::min(kSumColumns, inner - column);
-      const int64_t skipped = row % chunks * chunk;
-      const int64_t rows = std::min(chunk, n - skipped);
-      const int64_t start = (row / chunks * n + skipped) * inner + column;
-      T value[kSumColumns];
-      int64_t place[kSumColumns];
-      int64_t* at = arg != nullptr ? place : nullptr;
-      if (inner == 1) {
-        Op::Row(rows, x + start, value, at);
-      } else {
-        Op::Columns(rows, width, x + start, inner, value, at);
-      }
-      const int64_t out = row * inner + column;
-      for (int64_t j = 0; j < width; ++j) {
-        y[out + j] = accumulate ? y[out + j] + value[j] : value[j];
-      }
-      if constexpr (Op::kFindsPlaces) {
-        for (int64_t j = 0; at != nullptr && j < width; ++j) {
-          const int64_t flat = start + place[j] * inner + j;
-          arg[out + j] = x_arg != nullptr ? x_arg[flat] : flat;
-        }
-      }
+// Products in double, in which those of a few dozen floats cannot overflow on
+// the way.
+struct ProdOf {
+  static constexpr bool kFindsPlaces = false;
+  ProdOf Combine() const { return {}; }
+
+  template <class T>
+  static void Row(int64_t n, const T* x, T* y, int64_t*) {
+    constexpr int kLanes = 16;
+    double product[kLanes];
+    std::fill_n(product, kLanes, 1.0);
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int l = 0; l < kLanes; ++l) product[l] *= x[i + l];
     }
-  });
-}
-
-// y [outer, inner] from x [outer, n, inner].
-template <class Op, class T>
-void ReduceMiddle(int64_t outer, int64_t n, int64_t inner, const T* x,
-                  const int64_t* x_arg, bool accumulate, T* y, int64_t* arg) {
-  const int64_t chunk = inner == 1 ? kGrain : kSumRows;
-  if (n <= chunk) {
-    return ReduceChunks<Op>(outer, n, inner, chunk, 1, x, x_arg, accumulate, y,
-                            arg);
+    for (int l = 0; i < n; ++i, ++l) product[l] *= x[i];
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int l = 0; l < width; ++l) product[l] *= product[l + width];
+    }
+    *y = static_cast<T>(product[0]);
   }
-  const int64_t chunks = CeilDiv(n, chunk);
-  const Scratch<T> partial(outer * chunks * inner);
-  const Scratch<int64_t> partial_arg(arg != nullptr ? outer * chunks * inner
-                                                    : 0);
-  int64_t* places = arg != nullptr ? partial_arg.data() : nullptr;
-  ReduceChunks<Op>(outer, n, inner, chunk, chunks, x, x_arg, false,
-                   partial.data(), places);
-  ReduceMiddle<Op>(outer, chunks, inner, partial.data(), places, accumulate, y,
-                   arg);
-}
-
-// Dimensions side by side that are all kept or all reduced.
-struct Group {
-  int64_t size;
-  bool keep;
+  template <class T>
+  static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
+                      T* y, int64_t*) {
+    double product[kSumColumns];
+    std::fill_n(product, kSumColumns, 1.0);
+    for (int64_t r = 0; r < n; ++r) {
+      for (int64_t j = 0; j < width; ++j) product[j] *= x[r * stride + j];
+    }
+    for (int64_t j = 0; j < width; ++j) y[j] = static_cast<T>(product[j]);
+  }
 };
-using Groups = absl::InlinedVector<Group, 6>;
 
-// Reduces the last group that is to be, and then what is left of the others.
-template <class Op, class T>
-void ReduceGroups(Groups groups, const T* x, const int64_t* x_arg,
-                  bool accumulate, T* y, int64_t* arg) {
-  int last = static_cast<int>(groups.size()) - 1;
-  int64_t outer = 1, n = 1, inner = 1;
-  for (; last >= 0 && groups[last].keep; --last) inner *= groups[last].size;
-  if (last >= 0) n = groups[last].size;
-  bool more = false;
-  for (int i = 0; i < last; ++i) {
-    outer *= groups[i].size;
-    more |= !groups[i].keep;
-  }
-  if (!more) {
-    return ReduceMiddle<Op>(outer, n, inner, x, x_arg, accumulate, y, arg);
-  }
-  const Scratch<T> partial(outer * inner);
-  const Scratch<int64_t> partial_arg(arg != nullptr ? outer * inner : 0);
-  int64_t* places = arg != nullptr ? partial_arg.data() : nullptr;
-  ReduceMiddle<Op>(outer, n, inner, x, x_arg, false, partial.data(), places);
-  groups.erase(groups.begin() + last);
-  ReduceGroups<Op>(groups, partial.data(), places, accumulate, y, arg);
-}
+// Whether one is `wanted`; the answer is `wanted` if so.
+template <bool wanted>
+struct FindOf {
+  static constexpr bool kFindsPlaces = false;
+  FindOf Combine() const { return {}; }
 
-template <class Op, class T>
-void Reduce(Dims dims, absl::Span<const bool> keep, const T* x, bool accumulate,
-            T* y, int64_t* arg) {
-  Groups groups;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] == 1) continue;
-    if (!groups.empty() && groups.back().keep == keep[i]) {
-      groups.back().size *= dims[i];
-    } else {
-      groups.push_back({dims[i], keep[i]});
+  static void Row(int64_t n, const bool* x, bool* y, int64_t*) {
+    *y = (n > 0 && std::memchr(x, wanted, n) != nullptr) == wanted;
+  }
+  static void Columns(int64_t n, int64_t width, const bool* x, int64_t stride,
+                      bool* y, int64_t*) {
+    std::fill_n(y, width, !wanted);
+    for (int64_t r = 0; r < n; ++r) {
+      const bool* row = x + r * stride;
+      for (int64_t j = 0; j < width; ++j) {
+        y[j] = wanted ? y[j] | row[j] : y[j] & row[j];
+      }
     }
   }
-  ReduceGroups<Op, T>(groups, x, nullptr, accumulate, y, arg);
-}
+};
 
 }  // namespace
 
 template <class T>
 void Sum(Dims dims, absl::Span<const bool> keep, const T* x, bool accumulate,
          T* y) {
-  Reduce<SumOf>(dims, keep, x, accumulate, y, nullptr);
+  Reduce(SumOf(), dims, keep, x, accumulate, y, nullptr);
 }
 
 template <class T>
 void Max(Dims dims, absl::Span<const bool> keep, const T* x, T* y,
          int64_t* arg) {
-  Reduce<MaxOf>(dims, keep, x, false, y, arg);
+  Reduce(MaxOf(), dims, keep, x, false, y, arg);
+}
+
+template <class T>
+void Min(Dims dims, absl::Span<const bool> keep, const T* x, T* y,
+         int64_t* arg) {
+  Reduce(MinOf(), dims, keep, x, false, y, arg);
+}
+
+template <class T>
+void Prod(Dims dims, absl::Span<const bool> keep, const T* x, T* y) {
+  Reduce(ProdOf(), dims, keep, x, false, y, nullptr);
+}
+
+void Any(Dims dims, absl::Span<const bool> keep, const bool* x, bool* y) {
+  Reduce(FindOf<true>(), dims, keep, x, false, y, nullptr);
+}
+
+void All(Dims dims, absl::Span<const bool> keep, const bool* x, bool* y) {
+  Reduce(FindOf<false>(), dims, keep, x, false, y, nullptr);
 }
 
 template <class T>
 void LogSumExp(Dims dims, absl::Span<const bool> keep, const T* x, T* y) {
-  Reduce<LogSumExpOf>(dims, keep, x, false, y, nullptr);
+  Reduce(LogSumExpOf(), dims, keep, x, false, y, nullptr);
 }
 
 template void Sum(Dims, absl::Span<const bool>, const float*, bool, float*);
 template void Max(Dims, absl::Span<const bool>, const float*, float*, int64_t*);
+template void Min(Dims, absl::Span<const bool>, const float*, float*, int64_t*);
+template void Prod(Dims, absl::Span<const bool>, const float*, float*);
 template void LogSumExp(Dims, absl::Span<const bool>, const float*, float*);
 template void Sum(Dims, absl::Span<const bool>, const double*, bool, double*);
 template void Max(Dims, absl::Span<const bool>, const double*, double*,
                   int64_t*);
+template void Min(Dims, absl::Span<const bool>, const double*, double*,
+                  int64_t*);
+template void Prod(Dims, absl::Span<const bool>, const double*, double*);
 template void LogSumExp(Dims, absl::Span<const bool>, const double*, double*);
 
 }  // namespace wengert::kernels

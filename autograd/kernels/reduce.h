@@ -25,6 +25,19 @@ template <class T>
 void Max(Dims dims, absl::Span<const bool> keep, const T* x, T* y,
          int64_t* arg);
 
+// The same with the smallest.
+template <class T>
+void Min(Dims dims, absl::Span<const bool> keep, const T* x, T* y,
+         int64_t* arg);
+
+// y = the product. A product of nothing is 1.
+template <class T>
+void Prod(Dims dims, absl::Span<const bool> keep, const T* x, T* y);
+
+// y = whether any is true, whether all are. Of nothing: false, true.
+void Any(Dims dims, absl::Span<const bool> keep, const bool* x, bool* y);
+void All(Dims dims, absl::Span<const bool> keep, const bool* x, bool* y);
+
 // y = log(sum(exp(x))) without overflow: -inf where all are -inf or there is
 // none, +inf where one is, NaN where one is.
 template <class T>

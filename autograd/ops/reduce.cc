@@ -6,38 +6,84 @@
 #include "autograd/kernels/broadcast.h"
 #include "autograd/ops.h"
 #include "autograd/ops/op_util.h"
+#include "autograd/ops/reduce_plan.h"
 
 namespace wengert {
 namespace {
 
-// What a reduction does to a shape.
-struct Plan {
-  absl::InlinedVector<bool, 6> keep;
-  Shape kept;       // with reduced axes of size 1
-  Shape result;     // as the caller wants it
-  int64_t reduced;  // elements that go into one
-};
+// Throws where an extreme of no elements is asked for.
+void CheckSomething(const char* op, const char* what, const Tensor& x,
+                    const ReducePlan& plan) {
+  if (plan.reduced > 0 || plan.result.size() == 0) return;
+  Throw(op, "no ", what, " of nothing: ", Describe(x), " over axes of size 0");
+}
 
-Plan PlanOf(const char* op, const Shape& shape, const Axes& axes,
-            ReduceOptions options) {
-  Plan plan{.keep = {}, .kept = {}, .result = {}, .reduced = 1};
-  plan.keep.assign(shape.rank(), !axes.get().empty());
-  for (int axis : axes.get()) {
-    const int i = shape.CheckAxis(op, axis);
-    if (!plan.keep[i]) {
-      Throw(op, "axis ", axis, " is named twice for shape ", shape.ToString());
+// One element of x for each result, which takes the whole gradient.
+// kernel(dims, keep, x, y, places) finds it.
+template <class Kernel>
+Tensor Extreme(const char* op, const char* what, const Tensor& x,
+               const Axes& axes, bool keep_dims, Kernel kernel) {
+  const DType dtype = CheckFloats(op, {x});
+  const ReducePlan plan = PlanOf(op, x.shape(), axes, keep_dims);
+  CheckSomething(op, what, x, plan);
+  Tensor y = Tensor::Empty(plan.result, dtype);
+  Tensor arg = Tensor::Empty(plan.result, DType::kInt64);
+  WithFloat(dtype, [&](auto t) {
+    using T = decltype(t);
+    kernel(x.shape().dims(), plan.keep, x.data<T>(), Out<T>(y),
+           Out<int64_t>(arg));
+  });
+  Record(op, y, {x}, Save(arg),
+         [shape = x.shape(), kept = plan.kept](GradientSink& g,
+                                               const Tensor& arg) {
+           Tensor chosen = Tensor::Zeros(shape, DType::kBool);
+           for (int64_t i : arg.span<int64_t>()) Out<bool>(chosen)[i] = true;
+           g.Add(0, Where(chosen, Reshape(g.dy(), kept),
+                          Tensor::Scalar(0, g.dy().dtype())));
+         });
+  return y;
+}
+
+// Its place, counted along the reduced axes alone.
+template <class Kernel>
+Tensor Place(const char* op, const char* what, const Tensor& x,
+             const Axes& axes, bool keep_dims, Kernel kernel) {
+  const DType dtype = CheckFloats(op, {x});
+  const ReducePlan plan = PlanOf(op, x.shape(), axes, keep_dims);
+  CheckSomething(op, what, x, plan);
+  const auto [arranged, m] = Arrange(x.Detach(), plan);
+  Tensor y = Tensor::Empty(plan.result, DType::kInt64);
+  int64_t* place = Out<int64_t>(y);
+  WithFloat(dtype, [&, x = arranged, m = m](auto t) {
+    using T = decltype(t);
+    const int64_t dims[] = {m.outer, m.n, m.inner};
+    const bool keep[] = {true, false, true};
+    Tensor value = Tensor::Empty(plan.result, dtype);
+    kernel(kernels::Dims(dims), absl::Span<const bool>(keep), x.data<T>(),
+           Out<T>(value), place);
+  });
+  for (int64_t o = 0; o < m.outer; ++o) {  // so far it counts through all of x
+    for (int64_t j = 0; j < m.inner; ++j, ++place) {
+      *place -= o * m.n * m.inner;
+      if (m.inner > 1) *place /= m.inner;
     }
-    plan.keep[i] = false;
   }
-  absl::InlinedVector<int64_t, 6> kept, result;
-  for (int i = 0; i < shape.rank(); ++i) {
-    kept.push_back(plan.keep[i] ? shape[i] : 1);
-    if (plan.keep[i] || options.keep_dims) result.push_back(kept.back());
-    if (!plan.keep[i]) plan.reduced *= shape[i];
-  }
-  plan.kept = Shape(kept);
-  plan.result = Shape(result);
-  return plan;
+  return y;
+}
+
+constexpr auto kMaxKernel = [](const auto&... args) { kernels::Max(args...); };
+constexpr auto kMinKernel = [](const auto&... args) { kernels::Min(args...); };
+
+// Whether any or all are true, of anything that is true where it is not 0.
+template <class Kernel>
+Tensor Decide(const char* op, const Tensor& x, const Axes& axes, bool keep_dims,
+              Kernel kernel) {
+  CheckDefined(op, x);
+  const ReducePlan plan = PlanOf(op, x.shape(), axes, keep_dims);
+  const Tensor truth = x.Detach().To(DType::kBool);
+  Tensor y = Tensor::Empty(plan.result, DType::kBool);
+  kernel(x.shape().dims(), plan.keep, truth.data<bool>(), Out<bool>(y));
+  return y;
 }
 
 }  // namespace
@@ -45,7 +91,7 @@ Plan PlanOf(const char* op, const Shape& shape, const Axes& axes,
 // y = sum of x over axes: dx = dy, repeated
 Tensor Sum(const Tensor& x, const Axes& axes, ReduceOptions options) {
   const DType dtype = CheckFloats("Sum", {x});
-  const Plan plan = PlanOf("Sum", x.shape(), axes, options);
+  const ReducePlan plan = PlanOf("Sum", x.shape(), axes, options.keep_dims);
   Tensor y = Tensor::Empty(plan.result, dtype);
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
@@ -60,41 +106,26 @@ Tensor Sum(const Tensor& x, const Axes& axes, ReduceOptions options) {
 
 Tensor Mean(const Tensor& x, const Axes& axes, ReduceOptions options) {
   CheckFloats("Mean", {x});
-  const Plan plan = PlanOf("Mean", x.shape(), axes, options);
+  const ReducePlan plan = PlanOf("Mean", x.shape(), axes, options.keep_dims);
   return Sum(x, axes, options) / static_cast<double>(plan.reduced);
 }
 
 // y = max of x over axes: dx = dy at the first element that attains it
 Tensor Max(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  const DType dtype = CheckFloats("Max", {x});
-  const Plan plan = PlanOf("Max", x.shape(), axes, options);
-  if (plan.reduced == 0 && plan.result.size() > 0) {
-    Throw("Max", "no maximum of nothing: ", Describe(x),
-          " over axes of size 0");
-  }
-  Tensor y = Tensor::Empty(plan.result, dtype);
-  Tensor arg = Tensor::Empty(plan.result, DType::kInt64);
-  WithFloat(dtype, [&](auto t) {
-    using T = decltype(t);
-    kernels::Max(x.shape().dims(), plan.keep, x.data<T>(), Out<T>(y),
-                 Out<int64_t>(arg));
-  });
-  Record("Max", y, {x}, Save(arg),
-         [shape = x.shape(), kept = plan.kept](GradientSink& g,
-                                               const Tensor& arg) {
-           Tensor chosen = Tensor::Zeros(shape, DType::kBool);
-           for (int64_t i : arg.span<int64_t>()) Out<bool>(chosen)[i] = true;
-           g.Add(0, Where(chosen, Reshape(g.dy(), kept),
-                          Tensor::Scalar(0, g.dy().dtype())));
-         });
-  return y;
+  return Extreme("Max", "maximum", x, axes, options.keep_dims, kMaxKernel);
+}
+
+// y = min of x over axes: dx = dy at the first element that attains it
+Tensor Min(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return Extreme("Min", "minimum", x, axes, options.keep_dims, kMinKernel);
 }
 
 // y = log sum exp(x): dx = dy exp(x - y), which is made to sum to dy, as it
 // does but for the rounding of a large y
 Tensor LogSumExp(const Tensor& x, const Axes& axes, ReduceOptions options) {
   const DType dtype = CheckFloats("LogSumExp", {x});
-  const Plan plan = PlanOf("LogSumExp", x.shape(), axes, options);
+  const ReducePlan plan =
+      PlanOf("LogSumExp", x.shape(), axes, options.keep_dims);
   Tensor y = Tensor::Empty(plan.result, dtype);
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
@@ -156,31 +187,19 @@ Tensor BroadcastTo(const Tensor& x, const Shape& shape) {
 }
 
 Tensor ArgMax(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  const DType dtype = CheckFloats("ArgMax", {x});
-  const Plan plan = PlanOf("ArgMax", x.shape(), axes, options);
-  if (plan.reduced == 0 && plan.result.size() > 0) {
-    Throw("ArgMax", "no maximum of nothing: ", Describe(x));
-  }
-  Tensor y = Tensor::Empty(plan.result, DType::kInt64);
-  WithFloat(dtype, [&](auto t) {
-    using T = decltype(t);
-    Tensor value = Tensor::Empty(plan.result, dtype);
-    kernels::Max(x.shape().dims(), plan.keep, x.data<T>(), Out<T>(value),
-                 Out<int64_t>(y));
-  });
-  for (int64_t i = 0; i < y.size(); ++i) {
-    int64_t& index = Out<int64_t>(y)[i];  // flat in x so far
-    int64_t rest = index, place = 1;
-    index = 0;
-    for (int a = x.rank() - 1; a >= 0; --a) {
-      if (!plan.keep[a]) {
-        index += rest % x.shape()[a] * place;
-        place *= x.shape()[a];
-      }
-      rest /= x.shape()[a];
-    }
-  }
-  return y;
+  return Place("ArgMax", "maximum", x, axes, options.keep_dims, kMaxKernel);
+}
+
+Tensor ArgMin(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return Place("ArgMin", "minimum", x, axes, options.keep_dims, kMinKernel);
+}
+
+Tensor Any(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return Decide("Any", x, axes, options.keep_dims, kernels::Any);
+}
+
+Tensor All(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return Decide("All", x, axes, options.keep_dims, kernels::All);
 }
 
 }  // namespace wengert

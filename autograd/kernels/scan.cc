@@ -1,0 +1,269 @@
+#include "autograd/kernels/scan.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "autograd/kernels/blocked_sum.h"
+#include "autograd/kernels/loop.h"
+#include "autograd/kernels/scratch.h"
+#include "autograd/parallel.h"
+
+namespace wengert::kernels {
+namespace {
+
+struct Plus {
+  static constexpr double kNeutral = 0;
+  template <class V>
+  static V Of(V a, V b) {
+    return a + b;
+  }
+};
+struct Times {
+  static constexpr double kNeutral = 1;
+  template <class V>
+  static V Of(V a, V b) {
+    return a * b;
+  }
+};
+
+typedef double Four __attribute__((vector_size(32)));
+
+template <class Op>
+Four ScanFour(Four v) {
+  const Four neutral = Four{} + Op::kNeutral;
+  v = Op::Of(v, __builtin_shufflevector(v, neutral, 4, 0, 1, 2));
+  return Op::Of(v, __builtin_shufflevector(v, neutral, 4, 5, 0, 1));
+}
+inline Four LastOf(Four v) { return __builtin_shufflevector(v, v, 3, 3, 3, 3); }
+
+// y[i step] for i < n from what came before, `carry`; eight elements at a time,
+// whose own scan does not wait for the carry.
+template <class Op, class T>
+void ScanRow(int64_t n, int64_t step, double carry, const T* x, T* y) {
+  Four before = Four{} + carry;
+  for (int64_t i = 0; i < n; i += 8) {
+    const int64_t count = std::min<int64_t>(8, n - i);
+    Four low = Four{} + Op::kNeutral, high = low;
+    const T* from = x + i * step;
+    if (count == 8) {
+      for (int l = 0; l < 4; ++l) low[l] = from[l * step];
+      for (int l = 0; l < 4; ++l) high[l] = from[(4 + l) * step];
+    } else {
+      for (int64_t l = 0; l < std::min<int64_t>(count, 4); ++l) {
+        low[l] = from[l * step];
+      }
+      for (int64_t l = 4; l < count; ++l) high[l - 4] = from[l * step];
+    }
+    low = ScanFour<Op>(low);
+    high = Op::Of(ScanFour<Op>(high), LastOf(low));
+    const Four total = LastOf(high);
+    low = Op::Of(before, low);
+    high = Op::Of(before, high);
+    before = Op::Of(before, total);
+    T* to = y + i * step;
+    for (int64_t l = 0; l < std::min<int64_t>(count, 4); ++l) {
+      to[l * step] = static_cast<T>(low[l]);
+    }
+    for (int64_t l = 4; l < count; ++l) {
+      to[l * step] = static_cast<T>(high[l - 4]);
+    }
+  }
+}
+
+// The same one by one: in double the product of eight could overflow where the
+// running one is 0.
+void ScanRow(int64_t n, const double* x, double* y) {
+  double product = 1;
+  for (int64_t i = 0; i < n; ++i) y[i] = product *= x[i];
+}
+
+// Rows of `width` columns, `step` apart; carry holds what came before.
+template <class Op, class T>
+void ScanColumns(int64_t n, int64_t width, int64_t step, double* carry,
+                 const T* x, T* y) {
+  for (int64_t i = 0; i < n; ++i) {
+    WENGERT_INDEPENDENT
+    for (int64_t j = 0; j < width; ++j) {
+      carry[j] = Op::Of(carry[j], static_cast<double>(x[i * step + j]));
+      y[i * step + j] = static_cast<T>(carry[j]);
+    }
+  }
+}
+
+// fn(o, column, width) for the slices of [outer, n, inner], in tiles of
+// columns.
+template <class Fn>
+void ForEachTile(int64_t outer, int64_t n, int64_t inner, const Fn& fn) {
+  const int64_t tiles = CeilDiv(inner, kSumColumns), tasks = outer * tiles;
+  const int64_t work = n * std::min(inner, kSumColumns);
+  ParallelFor(tasks, GrainOf(tasks, work), [&](int64_t task, int64_t end) {
+    for (; task < end; ++task) {
+      const int64_t column = task % tiles * kSumColumns;
+      fn(task / tiles, column, std::min(kSumColumns, inner - column));
+    }
+  });
+}
+
+// A long row, of which there are too few to share among threads: the chunks'
+// sums, and then each chunk from what came before it. (Not for products: that
+// of a whole chunk may overflow.)
+template <class T>
+void LongCumSum(int64_t n, bool reverse, const T* x, T* y) {
+  const int64_t chunks = CeilDiv(n, kGrain);
+  const Scratch<double> scratch(chunks);
+  double* before = scratch.data();
+  const auto size = [=](int64_t c) { return std::min(kGrain, n - c * kGrain); };
+  ParallelFor(chunks, 1, [&](int64_t c, int64_t end) {
+    for (; c < end; ++c) {
+      const T* from = x + c * kGrain;
+      before[c] = BlockedSum<double>(
+          size(c), [=](int64_t i) { return static_cast<double>(from[i]); });
+    }
+  });
+  double sum = 0;
+  for (int64_t i = 0; i < chunks; ++i) {
+    double& here = before[reverse ? chunks - 1 - i : i];
+    const double next = sum + here;
+    here = sum;
+    sum = next;
+  }
+  ParallelFor(chunks, 1, [&](int64_t c, int64_t end) {
+    for (; c < end; ++c) {
+      const int64_t last = reverse ? size(c) - 1 : 0;
+      const T* from = x + c * kGrain + last;
+      T* to = y + c * kGrain + last;
+      reverse ? ScanRow<Plus>(size(c), -1, before[c], from, to)
+              : ScanRow<Plus>(size(c), 1, before[c], from, to);
+    }
+  });
+}
+
+// dx[i] = P[i] S[i] for `width` slices side by side, whose elements i are
+// `step` apart: P[i] is the product of the x before i, and S[i], what the
+// results from i on hand back, is dy[i] + x[i + 1] S[i + 1]. With kProd only
+// the last result exists. `between` (1 where it is a constant) is the distance
+// of slices.
+template <bool kProd, class T, class Between>
+void ProductGrad(int64_t n, int64_t width, int64_t step, Between between,
+                 const T* x, const T* dy, int64_t dy_between, bool accumulate,
+                 double* products, T* dx) {
+  double state[kSumColumns];
+  std::fill_n(state, width, 1.0);
+  for (int64_t i = 0; i < n; ++i) {
+    WENGERT_INDEPENDENT
+    for (int64_t j = 0; j < width; ++j) {
+      products[i * width + j] = state[j];
+      state[j] *= x[i * step + j * between];
+    }
+  }
+  for (int64_t j = 0; j < width; ++j) {
+    state[j] = kProd ? static_cast<double>(dy[j * dy_between]) : 0;
+  }
+  for (int64_t i = n - 1; i >= 0; --i) {
+    WENGERT_INDEPENDENT
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t at = i * step + j * between;
+      const double sum = kProd ? state[j] : state[j] + dy[at];
+      const T v = static_cast<T>(sum * products[i * width + j]);
+      dx[at] = accumulate ? dx[at] + v : v;
+      state[j] = sum * x[at];
+    }
+  }
+}
+
+// Slices that are rows go eight at a time, since each waits for itself.
+constexpr int64_t kRows = 8;
+
+template <bool kProd, class T>
+void ProductGrads(int64_t outer, int64_t n, int64_t inner, const T* x,
+                  const T* dy, bool accumulate, T* dx) {
+  if (inner != 1) {
+    return ForEachTile(
+        outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
+          const Scratch<double> products(n * width);
+          const int64_t at = o * n * inner + column;
+          ProductGrad<kProd>(n, width, inner,
+                             std::integral_constant<int64_t, 1>(), x + at,
+                             dy + (kProd ? o * inner + column : at), 1,
+                             accumulate, products.data(), dx + at);
+        });
+  }
+  const int64_t groups = CeilDiv(outer, kRows);
+  ParallelFor(groups, GrainOf(groups, kRows * n), [=](int64_t g, int64_t end) {
+    for (; g < end; ++g) {
+      const int64_t width = std::min(kRows, outer - g * kRows);
+      const int64_t at = g * kRows * n;
+      const Scratch<double> products(n * width);
+      ProductGrad<kProd>(n, width, 1, n, x + at, dy + (kProd ? g * kRows : at),
+                         kProd ? 1 : n, accumulate, products.data(), dx + at);
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+void CumSum(int64_t outer, int64_t n, int64_t inner, bool reverse, const T* x,
+            T* y) {
+  if (inner == 1 && outer < 16 && n > 2 * kGrain) {
+    for (int64_t o = 0; o < outer; ++o) {
+      LongCumSum(n, reverse, x + o * n, y + o * n);
+    }
+    return;
+  }
+  ForEachTile(outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
+    const int64_t at = (o * n + (reverse ? n - 1 : 0)) * inner + column;
+    if (inner == 1) {
+      return reverse ? ScanRow<Plus>(n, -1, 0, x + at, y + at)
+                     : ScanRow<Plus>(n, 1, 0, x + at, y + at);
+    }
+    double carry[kSumColumns] = {};
+    ScanColumns<Plus>(n, width, reverse ? -inner : inner, carry, x + at,
+                      y + at);
+  });
+}
+
+template <class T>
+void CumProd(int64_t outer, int64_t n, int64_t inner, const T* x, T* y) {
+  ForEachTile(outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
+    const int64_t at = o * n * inner + column;
+    if (inner == 1) {
+      if constexpr (std::is_same_v<T, float>) {
+        ScanRow<Times>(n, 1, 1, x + at, y + at);
+      } else {
+        ScanRow(n, x + at, y + at);
+      }
+      return;
+    }
+    double carry[kSumColumns];
+    std::fill_n(carry, kSumColumns, 1.0);
+    ScanColumns<Times>(n, width, inner, carry, x + at, y + at);
+  });
+}
+
+template <class T>
+void CumProdGrad(int64_t outer, int64_t n, int64_t inner, const T* x,
+                 const T* dy, bool accumulate, T* dx) {
+  ProductGrads<false>(outer, n, inner, x, dy, accumulate, dx);
+}
+
+template <class T>
+void ProdGrad(int64_t outer, int64_t n, int64_t inner, const T* x, const T* dy,
+              bool accumulate, T* dx) {
+  ProductGrads<true>(outer, n, inner, x, dy, accumulate, dx);
+}
+
+template void CumSum(int64_t, int64_t, int64_t, bool, const float*, float*);
+template void CumSum(int64_t, int64_t, int64_t, bool, const double*, double*);
+template void CumProd(int64_t, int64_t, int64_t, const float*, float*);
+template void CumProd(int64_t, int64_t, int64_t, const double*, double*);
+template void CumProdGrad(int64_t, int64_t, int64_t, const float*, const float*,
+                          bool, float*);
+template void CumProdGrad(int64_t, int64_t, int64_t, const double*,
+                          const double*, bool, double*);
+template void ProdGrad(int64_t, int64_t, int64_t, const float*, const float*,
+                       bool, float*);
+template void ProdGrad(int64_t, int64_t, int64_t, const double*, const double*,
+                       bool, double*);
+
+}  // namespace wengert::kernels
