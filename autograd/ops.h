@@ -409,9 +409,10 @@ Tensor LogSoftmaxComposed(const Tensor& x, int axis = -1);
 
 // ---- Layer norm: ops/layer_norm.cc ------------------------------------------
 
-// Fused. (x - mean) / sqrt(variance + eps) * gain + bias over the last axis
-// (Ba, Kiros, Hinton 2016); variance divides by the width. gain and bias are
-// [width] or undefined.
+// Fused. (x - mean) / sqrt(variance + eps) * gain + bias over as many last axes
+// as gain and bias have, which are undefined or have the shape of these axes;
+// over the last one without both (Ba, Kiros, Hinton 2016). variance divides by
+// the number of elements.
 Tensor LayerNorm(const Tensor& x, const Tensor& gain = {},
                  const Tensor& bias = {}, double eps = 1e-5);
 Tensor LayerNormComposed(const Tensor& x, const Tensor& gain = {},
@@ -445,8 +446,9 @@ struct RotaryOptions {
   // GPT-NeoX and Llama.
   bool interleaved = false;
 };
-// Fused. Turns pair i of the row at position t by the angle t base^(-2i/dims)
-// (Su et al. 2021); x [B, T, H, D], dims even.
+// Fused. Turns pair i of the row at position t by the angle t base^(-2i/dims),
+// computed in double (Su et al. 2021); x [B, T, H, D], dims even. A row's bits
+// depend on its position alone, not on T or where the offset lies.
 Tensor Rotary(const Tensor& x, RotaryOptions options = {});
 Tensor RotaryComposed(const Tensor& x, RotaryOptions options = {});
 
@@ -489,7 +491,7 @@ AttentionResult AttentionWithWeights(const Tensor& q, const Tensor& k,
 // ---- Losses: ops/cross_entropy.cc, ops/losses.cc ----------------------------
 
 enum class Reduction {
-  kMean,  // divides by the number of losses, or by what the loss says
+  kMean,  // divides by the number of losses, or by what it says; 0 of none
   kSum,
   kNone,  // one loss for each target
 };
@@ -497,7 +499,7 @@ struct CrossEntropyOptions {
   Reduction reduction = Reduction::kMean;
   int64_t ignore_index = -100;
   double label_smoothing = 0;  // s in [0, 1]
-  Tensor weight = {};          // [C], of the classes; w = 1 without
+  Tensor weight = {};          // [C], of the classes, constant; w = 1 without
   int class_axis = -1;         // of the logits; PyTorch has 1
 };
 // Fused. -(1 - s) w[target] log p[target] - s/C sum_c w[c] log p[c],
@@ -514,7 +516,7 @@ Tensor CrossEntropyComposed(const Tensor& logits, const Tensor& targets,
 struct NllOptions {
   Reduction reduction = Reduction::kMean;
   int64_t ignore_index = -100;
-  Tensor weight = {};   // [C]
+  Tensor weight = {};   // [C], constant
   int class_axis = -1;  // PyTorch has 1
 };
 // -w[target] log_probs[target]: CrossEntropy of logits that are normalised.
@@ -522,36 +524,40 @@ Tensor NllLoss(const Tensor& log_probs, const Tensor& targets,
                const NllOptions& options = {});
 struct BinaryCrossEntropyOptions {
   Reduction reduction = Reduction::kMean;
-  Tensor weight = {};      // of each loss; broadcasts
-  Tensor pos_weight = {};  // q, of the targets' share; broadcasts
+  Tensor weight = {};      // of each loss, constant; broadcasts
+  Tensor pos_weight = {};  // q, of the targets' share, likewise
 };
 // Fused. -q t log p - (1 - t) log(1 - p), p = sigmoid(logits), stable; targets
-// t are probabilities of the logits' shape.
+// t are probabilities of the logits' shape, trained too if tracked. The mean
+// divides by the number of losses, whatever the weights.
 Tensor BinaryCrossEntropyWithLogits(
     const Tensor& logits, const Tensor& targets,
     const BinaryCrossEntropyOptions& options = {});
 Tensor BinaryCrossEntropyWithLogitsComposed(
     const Tensor& logits, const Tensor& targets,
     const BinaryCrossEntropyOptions& options = {});
-// (a - b)^2; |a - b|, with slope 0 at 0. Shapes must be equal: broadcasting
-// would hide a mistake.
+// Fused. (a - b)^2; |a - b|, with slope 0 at 0. Shapes must be equal:
+// broadcasting would hide a mistake.
 Tensor MseLoss(const Tensor& a, const Tensor& b,
                Reduction reduction = Reduction::kMean);
 Tensor L1Loss(const Tensor& a, const Tensor& b,
               Reduction reduction = Reduction::kMean);
-// (a - b)^2 / 2 where |a - b| <= delta, delta (|a - b| - delta / 2) elsewhere
-// (Huber 1964); delta > 0.
+// Fused. (a - b)^2 / 2 where |a - b| <= delta, delta (|a - b| - delta / 2)
+// elsewhere (Huber 1964); delta > 0; equal shapes.
 Tensor HuberLoss(const Tensor& a, const Tensor& b, double delta = 1,
                  Reduction reduction = Reduction::kMean);
 struct KlDivOptions {
   Reduction reduction = Reduction::kMean;
   bool log_target = false;  // targets are logarithms too
-  bool batch_mean = false;  // divide the sum by dim 0: the true divergence
+  // With kMean, divides by dim 0 instead: the true mean divergence.
+  bool batch_mean = false;
 };
-// t (log t - log_probs), with 0 log 0 = 0; equal shapes.
+// t (log t - log_probs); equal shapes. Where t is 0 it is 0, with gradient 0,
+// whatever log_probs is.
 Tensor KlDivLoss(const Tensor& log_probs, const Tensor& targets,
                  KlDivOptions options = {});
-// a . b / (max(|a|, eps) max(|b|, eps)) along `axis`; shapes broadcast.
+// a . b / (max(|a|, eps) max(|b|, eps)) along `axis`; shapes broadcast first.
+// eps > 0. An a of zeros gives 0.
 Tensor CosineSimilarity(const Tensor& a, const Tensor& b, int axis = -1,
                         double eps = 1e-8);
 

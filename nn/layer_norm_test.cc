@@ -17,6 +17,25 @@ TEST(LayerNormTest, IsPyTorchs) {
   }
 }
 
+TEST(LayerNormTest, OfSeveralAxesIsPyTorchs) {
+  const auto all = ReadReference("norms.txt");
+  ParameterStore store(DType::kFloat64);
+  const LayerNorm layer(store.root(), {3, 4});
+  SetParameters(store, Under(all, "layer.parameter."));
+  ExpectMatchesReference(store, Under(all, "layer."), {"x"},
+                         [&](auto x) { return layer(x[0]); });
+}
+
+TEST(LayerNormTest, NormalisesSeveralAxesWithoutParameters) {
+  ParameterStore store(DType::kFloat64);
+  const LayerNorm layer(store.root(), {2, 2}, 1e-5,
+                        {.weight = false, .bias = false});
+  const Tensor x = RandomTensor({3, 2, 2}, 1);
+  EXPECT_EQ(store.size(), 0);
+  EXPECT_TRUE(SameBits(
+      layer(x), Reshape(wengert::LayerNorm(Reshape(x, {3, 4})), x.shape())));
+}
+
 TEST(LayerNormTest, Gradients) {
   for (const auto& options :
        {LayerNormOptions{}, LayerNormOptions{.bias = false},

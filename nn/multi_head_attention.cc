@@ -28,6 +28,7 @@ MultiHeadAttention::MultiHeadAttention(Params p, int64_t d_model,
       d_key_(o.d_key ? o.d_key
                      : Divide("d_model", d_model, "n_heads", n_heads)),
       dropout_(o.dropout),
+      rotary_(o.rotary),
       path_(p.layer_path()) {
   Divide("n_heads", n_heads, "n_kv_heads", n_kv_heads_);
   const int64_t rows = (n_heads + 2 * n_kv_heads_) * d_key_;
@@ -43,7 +44,7 @@ MultiHeadAttention::MultiHeadAttention(Params p, int64_t d_model,
 
 Tensor MultiHeadAttention::operator()(const Tensor& x,
                                       const AttentionOptions& options) const {
-  if (n_kv_heads_ != n_heads_) return (*this)(x, x, options);
+  if (n_kv_heads_ != n_heads_ || rotary_) return (*this)(x, x, options);
   const auto scope = path_.Open();
   Check("x", x);
   // One product for all three, which attention reads in place.
@@ -91,7 +92,8 @@ std::array<Tensor, 3> MultiHeadAttention::Heads(const Tensor& query,
                                                 const Tensor& memory) const {
   Check("query", query);
   Check("memory", memory);
-  return {Project(query, 0, n_heads_), Project(memory, n_heads_, n_kv_heads_),
+  return {Turn(Project(query, 0, n_heads_)),
+          Turn(Project(memory, n_heads_, n_kv_heads_)),
           Project(memory, n_heads_ + n_kv_heads_, n_kv_heads_)};
 }
 
@@ -104,6 +106,11 @@ Tensor MultiHeadAttention::Project(const Tensor& x, int64_t first_head,
       in_bias_.defined() ? Slice(in_bias_, 0, row, rows) : Tensor();
   return Reshape(wengert::Linear(x, weight, bias),
                  {x.dim(0), x.dim(1), heads, d_key_});
+}
+
+// [B, T, H, D], of which row t has position t -> the same.
+Tensor MultiHeadAttention::Turn(const Tensor& heads) const {
+  return rotary_ ? Rotary(heads, *rotary_) : heads;
 }
 
 // [B, T, H, D] -> [B, T, C]

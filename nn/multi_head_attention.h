@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "autograd/ops.h"
 #include "nn/parameter_store.h"
@@ -16,6 +17,8 @@ struct MultiHeadAttentionOptions {
   int64_t d_key = 0;       // width D of a head; 0 means d_model / n_heads
   double dropout = 0;      // of the weights; for calls that do not give one
   bool bias = true;
+  // Turns queries and keys by their positions (RoFormer, Su et al. 2021).
+  std::optional<RotaryOptions> rotary = {};
 };
 
 // C = d_model, H query heads and Hkv key and value heads of width D.
@@ -46,10 +49,12 @@ class MultiHeadAttention {
   void Check(const char* name, const Tensor& x) const;
   std::array<Tensor, 3> Heads(const Tensor& query, const Tensor& memory) const;
   Tensor Project(const Tensor& x, int64_t first_head, int64_t heads) const;
+  Tensor Turn(const Tensor& heads) const;
   Tensor Merge(const Tensor& heads) const;
 
   int64_t d_model_, n_heads_, n_kv_heads_, d_key_;
   double dropout_;
+  std::optional<RotaryOptions> rotary_;
   Tensor in_weight_, in_bias_, out_weight_, out_bias_;
   LayerPath path_;
 };

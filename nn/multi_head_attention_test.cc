@@ -56,6 +56,40 @@ TEST_P(PyTorchTest, OutputsGradientsAndWeightsAreEqual) {
   }
 }
 
+struct RotaryCase {
+  const char* name;
+  RotaryOptions options;
+};
+
+TEST(MultiHeadAttentionTest, RotaryIsTheFormulaInPyTorch) {
+  const auto all = ReadReference("rotary_attention.txt");
+  for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const RotaryCase& c :
+         {RotaryCase{"halves.", {}},
+          RotaryCase{"interleaved.",
+                     {.base = 100, .dims = 4, .interleaved = true}}}) {
+      ParameterStore store(dtype);
+      const MultiHeadAttention layer(store.root(), 12, 2,
+                                     {.rotary = c.options});
+      SetParameters(store, Under(all, "parameter."));
+      ExpectMatchesReference(store, Under(all, c.name), {"x"}, [&](auto x) {
+        return layer(x[0], {.causal = true});
+      });
+      ExpectMatchesReference(store, Under(all, c.name), {"x"}, [&](auto x) {
+        return layer.WithWeights(x[0], {.causal = true}).out;
+      });
+    }
+  }
+}
+
+TEST(MultiHeadAttentionTest, RotaryGradients) {
+  ParameterStore store(DType::kFloat64, 1);
+  const MultiHeadAttention layer(store.root(), 8, 2,
+                                 {.n_kv_heads = 1, .rotary = RotaryOptions()});
+  EXPECT_TRUE(CheckLayer(store, {RandomTensor({1, 3, 8}, 2)},
+                         [&](auto x) { return layer(x[0]); }));
+}
+
 TEST(MultiHeadAttentionTest, Gradients) {
   const auto key_mask = Tensor::Of<bool>({2, 3}, {true, true, false,  //
                                                   false, true, true});

@@ -81,6 +81,28 @@ void LanesWeights(int64_t rows, int64_t c, const T* max, const T* log_sum,
   }
 }
 
+// fn(q), q(j) the weight of class j in row i.
+template <class T, class Fn>
+void WithWeightsOf(const ClassWeights<T>& all, int64_t i, const Fn& fn) {
+  const T s = all.smoothing, uniform = s / static_cast<T>(all.c);
+  const auto with_weight = [&](auto w) {
+    if (all.targets != nullptr) {
+      fn([=, t = all.targets[i]](int64_t j) {
+        return w(j) * (Select<T>(j == t, 1 - s, 0) + uniform);
+      });
+    } else {
+      fn([=, t = all.probabilities + i * all.c](int64_t j) {
+        return w(j) * Fma(1 - s, t[j], uniform);
+      });
+    }
+  };
+  if (all.weight != nullptr) {
+    with_weight([w = all.weight](int64_t j) { return w[j]; });
+  } else {
+    with_weight([](int64_t) { return T(1); });
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -162,6 +184,81 @@ void CrossEntropyGrad(int64_t n, int64_t c, const T* logits,
   });
 }
 
+template <class T>
+void WeightedCrossEntropy(const ClassWeights<T>& q, const T* logits, T* loss,
+                          T* log_sum) {
+  ParallelFor(q.n, GrainOf(q.n, q.c), [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      loss[i] = log_sum[i] = 0;
+      if (q.targets != nullptr && q.targets[i] == q.ignore_index) continue;
+      const T* x = logits + i * q.c;
+      T max, log;
+      RowSums(q.c, x, &max, &log);
+      const bool none = max == -kInfinity<T>;  // no class is possible
+      log_sum[i] = none ? 0 : max == kInfinity<T> ? T(NAN) : log;
+      const T base = log_sum[i];
+      WithWeightsOf(q, i, [&](auto weight) {
+        loss[i] = BlockedSum<T>(q.c, [=](int64_t j) {
+          const T v = weight(j);
+          const T below = none ? kInfinity<T> : (max - x[j]) + base;
+          return Select(v == 0 && below == kInfinity<T>, T(0), v * below);
+        });
+      });
+    }
+  });
+}
+
+template <class T>
+void WeightedCrossEntropyGrad(const ClassWeights<T>& q, const T* logits,
+                              const T* log_sum, T scale, const T* dloss,
+                              bool accumulate_dlogits, T* dlogits,
+                              bool accumulate_dprobabilities,
+                              T* dprobabilities) {
+  const auto row = [=](int64_t i, auto weight) {
+    const int64_t c = q.c;
+    const T *const x = logits + i * c, log = log_sum[i];
+    const bool ignored = q.targets != nullptr && q.targets[i] == q.ignore_index;
+    const T max = ignored ? -kInfinity<T> : RowMax(c, x);
+    const T g = dloss == nullptr ? scale : scale * dloss[i];
+    if (dlogits != nullptr) {
+      T* const dx = dlogits + i * c;
+      if (max == -kInfinity<T>) {
+        if (!accumulate_dlogits) std::fill_n(dx, c, T(0));
+      } else {
+        const T total = BlockedSum<T>(c, weight);
+        // Q p - q without cancellation where both are nearly Q.
+        int64_t main = -1;
+        for (int64_t j = 0; j < c; ++j) main = 2 * weight(j) > total ? j : main;
+        const T at_main = main < 0
+                              ? T(0)
+                              : g * (total * std::expm1((x[main] - max) - log) +
+                                     (total - weight(main))) +
+                                    (accumulate_dlogits ? dx[main] : 0);
+        const auto value = [=](int64_t j) {
+          return g * (total * Exp((x[j] - max) - log) - weight(j));
+        };
+        WriteRow(c, accumulate_dlogits, value, dx);
+        if (main >= 0) dx[main] = at_main;
+      }
+    }
+    if (dprobabilities != nullptr) {
+      const T share = g * (1 - q.smoothing);
+      const auto value = [=](int64_t j) {
+        const T below =
+            max == -kInfinity<T> ? kInfinity<T> : (max - x[j]) + log;
+        const T v = share * (q.weight != nullptr ? q.weight[j] : 1) * below;
+        return Select(weight(j) == 0 && below == kInfinity<T>, T(0), v);
+      };
+      WriteRow(c, accumulate_dprobabilities, value, dprobabilities + i * c);
+    }
+  };
+  ParallelFor(q.n, GrainOf(q.n, q.c), [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      WithWeightsOf(q, i, [&](auto weight) { row(i, weight); });
+    }
+  });
+}
+
 template void CrossEntropy(int64_t, int64_t, const float*, const int64_t*,
                            int64_t, float, float*, float*);
 template void CrossEntropyGrad(int64_t, int64_t, const float*, const int64_t*,
@@ -172,5 +269,16 @@ template void CrossEntropy(int64_t, int64_t, const double*, const int64_t*,
 template void CrossEntropyGrad(int64_t, int64_t, const double*, const int64_t*,
                                int64_t, double, const double*, double,
                                const double*, bool, double*);
+template void WeightedCrossEntropy(const ClassWeights<float>&, const float*,
+                                   float*, float*);
+template void WeightedCrossEntropyGrad(const ClassWeights<float>&, const float*,
+                                       const float*, float, const float*, bool,
+                                       float*, bool, float*);
+template void WeightedCrossEntropy(const ClassWeights<double>&, const double*,
+                                   double*, double*);
+template void WeightedCrossEntropyGrad(const ClassWeights<double>&,
+                                       const double*, const double*, double,
+                                       const double*, bool, double*, bool,
+                                       double*);
 
 }  // namespace wengert::kernels

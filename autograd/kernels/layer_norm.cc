@@ -7,6 +7,7 @@
 #include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
+#include "autograd/kernels/row_moments.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/parallel.h"
 
@@ -27,44 +28,37 @@ inline constexpr int kLanes = gemm::kWidth<T>;
 template <class T>
 using Lanes = T[kLanes<T>];
 
-// The mean and 1 / sqrt(variance + eps) of a row.
-template <class T>
-void RowMoments(int64_t width, T eps, const T* x, T* mean, T* rstd) {
-  const T n = static_cast<T>(width);
-  const T rough = BlockedSum<T>(width, [=](int64_t j) { return x[j]; }) / n;
-  const T center =
-      rough + BlockedSum<T>(width, [=](int64_t j) { return x[j] - rough; }) / n;
-  const T variance = BlockedSum<T>(width,
-                                   [=](int64_t j) {
-                                     const T residual = x[j] - center;
-                                     return residual * residual;
-                                   }) /
-                     n;
-  *mean = center;
-  *rstd = 1 / std::sqrt(variance + eps);
-}
+// Here and below `mean` is null where rows are not centred: 0 stands for it.
 
-// The same of up to kLanes narrow rows.
+// RowMoments of up to kLanes narrow rows.
 template <class T>
 void LanesMoments(int rows, int64_t width, T eps, const T* x, T* mean,
                   T* rstd) {
   using gemm::Load;
-  Lanes<T> columns[kNarrow], center, scale;
+  Lanes<T> columns[kNarrow], center = {}, scale;
   gemm::Pack(true, width, rows, x, width, int64_t{kLanes<T>}, columns[0]);
   const T n = static_cast<T>(width);
   gemm::Vector<T> sum = {}, rest = {}, squares = {};
-  for (int64_t j = 0; j < width; ++j) sum += Load(columns[j]);
-  const gemm::Vector<T> rough = sum / n;
-  for (int64_t j = 0; j < width; ++j) rest += Load(columns[j]) - rough;
-  gemm::Store(center, rough + rest / n);
+  if (mean != nullptr) {
+    for (int64_t j = 0; j < width; ++j) sum += Load(columns[j]);
+    const gemm::Vector<T> rough = sum / n;
+    for (int64_t j = 0; j < width; ++j) rest += Load(columns[j]) - rough;
+    gemm::Store(center, rough + rest / n);
+    std::copy_n(center, rows, mean);
+  }
   for (int64_t j = 0; j < width; ++j) {
     const gemm::Vector<T> residual = Load(columns[j]) - Load(center);
     squares += residual * residual;
   }
   gemm::Store(scale, squares / n);
   for (T& v : scale) v = 1 / std::sqrt(v + eps);
-  std::copy_n(center, rows, mean);
   std::copy_n(scale, rows, rstd);
+}
+
+// What is `offset` behind p, if p is not null.
+template <class T>
+T* At(T* p, int64_t offset) {
+  return p != nullptr ? p + offset : nullptr;
 }
 
 // The same of up to kLanes rows of any width.
@@ -72,11 +66,12 @@ template <class T>
 void Moments(int rows, int64_t width, T eps, const T* x, T* mean, T* rstd) {
   if (width <= kNarrow) return LanesMoments(rows, width, eps, x, mean, rstd);
   for (int r = 0; r < rows; ++r) {
-    RowMoments(width, eps, x + r * width, mean + r, rstd + r);
+    RowMoments(width, eps, x + r * width, At(mean, r), rstd + r);
   }
 }
 
-// The means of g and of g h over a row, for up to kLanes rows.
+// The means of g and of g h over a row, for up to kLanes rows; 0 instead of the
+// first where rows are not centred.
 template <bool kGain, class T>
 void GradMeans(int rows, int64_t width, const T* x, const T* gain,
                const T* mean, const T* rstd, const T* dy, T* mean_g,
@@ -85,9 +80,10 @@ void GradMeans(int rows, int64_t width, const T* x, const T* gain,
   if (width > kNarrow) {
     for (int r = 0; r < rows; ++r) {
       const T *from = x + r * width, *d = dy + r * width;
-      const auto h = [=](int64_t j) { return (from[j] - mean[r]) * rstd[r]; };
+      const T center = mean != nullptr ? mean[r] : 0, scale = rstd[r];
+      const auto h = [=](int64_t j) { return (from[j] - center) * scale; };
       const auto g = [=](int64_t j) { return kGain ? d[j] * gain[j] : d[j]; };
-      mean_g[r] = BlockedSum<T>(width, g) / n;
+      mean_g[r] = mean != nullptr ? BlockedSum<T>(width, g) / n : 0;
       mean_gh[r] =
           BlockedSum<T>(width, [=](int64_t j) { return g(j) * h(j); }) / n;
     }
@@ -97,7 +93,7 @@ void GradMeans(int rows, int64_t width, const T* x, const T* gain,
   Lanes<T> xs[kNarrow], dys[kNarrow], center = {}, scale = {};
   gemm::Pack(true, width, rows, x, width, int64_t{kLanes<T>}, xs[0]);
   gemm::Pack(true, width, rows, dy, width, int64_t{kLanes<T>}, dys[0]);
-  std::copy_n(mean, rows, center);
+  if (mean != nullptr) std::copy_n(mean, rows, center);
   std::copy_n(rstd, rows, scale);
   gemm::Vector<T> sum_g = {}, sum_gh = {};
   for (int64_t j = 0; j < width; ++j) {
@@ -106,7 +102,7 @@ void GradMeans(int rows, int64_t width, const T* x, const T* gain,
     sum_g += g;
     sum_gh += g * ((Load(xs[j]) - Load(center)) * Load(scale));
   }
-  gemm::Store(mean_g, sum_g / n);
+  gemm::Store(mean_g, mean != nullptr ? sum_g / n : gemm::Vector<T>{});
   gemm::Store(mean_gh, sum_gh / n);
 }
 
@@ -124,11 +120,12 @@ void VectorRowsGrad(int64_t begin, int64_t end, int width, const T* x,
     const int lane = static_cast<int>((r - begin) % kLanes<T>);
     if (dx != nullptr && lane == 0) {
       GradMeans<kGain>(static_cast<int>(std::min<int64_t>(kLanes<T>, end - r)),
-                       width, x + r * width, gain, mean + r, rstd + r,
+                       width, x + r * width, gain, At(mean, r), rstd + r,
                        dy + r * width, mean_g, mean_gh);
     }
     const Row d = LoadFirst(dy + r * width, width);
-    const Row h = (LoadFirst(x + r * width, width) - mean[r]) * rstd[r];
+    const T center = mean != nullptr ? mean[r] : 0;
+    const Row h = (LoadFirst(x + r * width, width) - center) * rstd[r];
     sum_gain += d * h;
     sum_bias += d;
     if (dx == nullptr) continue;
@@ -158,11 +155,11 @@ void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
     const int lane = static_cast<int>((r - begin) % kLanes<T>);
     if (dx != nullptr && lane == 0) {
       GradMeans<kGain>(static_cast<int>(std::min<int64_t>(kLanes<T>, end - r)),
-                       width, x + r * width, gain, mean + r, rstd + r,
+                       width, x + r * width, gain, At(mean, r), rstd + r,
                        dy + r * width, mean_g, mean_gh);
     }
     const T *from = x + r * width, *d = dy + r * width;
-    const T center = mean[r], scale = rstd[r];
+    const T center = mean != nullptr ? mean[r] : 0, scale = rstd[r];
     const auto h = [=](int64_t j) { return (from[j] - center) * scale; };
     const auto g = [=](int64_t j) { return kGain ? d[j] * gain[j] : d[j]; };
     if (dgain != nullptr) {
@@ -190,11 +187,11 @@ void LayerNorm(int64_t rows, int64_t width, T eps, const T* x, const T* gain,
       for (int64_t r = begin; r < end; ++r) {
         if ((r - begin) % kLanes<T> == 0) {
           const int n = static_cast<int>(std::min<int64_t>(kLanes<T>, end - r));
-          Moments(n, width, eps, x + r * width, mean + r, rstd + r);
+          Moments(n, width, eps, x + r * width, At(mean, r), rstd + r);
         }
         const T* from = x + r * width;
         T* to = y + r * width;
-        const T center = mean[r], scale = rstd[r];
+        const T center = mean != nullptr ? mean[r] : 0, scale = rstd[r];
         WENGERT_INDEPENDENT
         for (int64_t j = 0; j < width; ++j) {
           T v = (from[j] - center) * scale;

@@ -175,7 +175,8 @@ TEST(CrossEntropyTest, Errors) {
     EXPECT_EQ(
         ErrorOf([&] { op(logits, Tensor::Zeros({3}, DType::kInt64), {}); }),
         "CrossEntropy: logits float32 [2, 3], targets int64 [3]; wanted "
-        "logits [..., C] and int32 or int64 targets [...]");
+        "logits [..., C] and int32 or int64 targets [...], or probabilities "
+        "[..., C] of the logits' type");
     EXPECT_THAT(ErrorOf([&] { op(logits, Tensor::Zeros({2}), {}); }),
                 AllOf(StartsWith("CrossEntropy: logits float32 [2, 3], targets "
                                  "float32 [2]")));

@@ -1,39 +1,47 @@
-// Layer normalisation over the last axis.
+// Layer normalisation over the last axis or several last ones.
 #include "autograd/kernels/layer_norm.h"
 
 #include "autograd/ops.h"
+#include "autograd/ops/norm_rows.h"
 #include "autograd/ops/op_util.h"
 
 namespace wengert {
+
+namespace {
+
+NormRows CheckedRows(const Tensor& x, const Tensor& gain, const Tensor& bias) {
+  CheckFloats("LayerNorm", {x}, {gain, bias});
+  const auto rows = NormRowsOf(x, gain, bias);
+  if (!rows) {
+    Throw("LayerNorm", "x ", Describe(x), ", gain ", Describe(gain), ", bias ",
+          Describe(bias), "; wanted x [..., C], gain [C], bias [C], where C ",
+          "may be several axes");
+  }
+  return *rows;
+}
+
+}  // namespace
 
 // y = h gain + bias, h = (x - mean) rstd. With e = dy gain:
 // dx = rstd (e - mean(e) - h mean(e h)), dgain = sum dy h, dbias = sum dy
 Tensor LayerNorm(const Tensor& x, const Tensor& gain, const Tensor& bias,
                  double eps) {
-  const DType dtype = CheckFloats("LayerNorm", {x}, {gain, bias});
-  const int64_t width = x.rank() > 0 ? x.dim(-1) : 0;
-  const auto fits = [&](const Tensor& p) {
-    return !p.defined() || p.shape() == Shape{width};
-  };
-  if (x.rank() < 1 || !fits(gain) || !fits(bias)) {
-    Throw("LayerNorm", "x ", Describe(x), ", gain ", Describe(gain), ", bias ",
-          Describe(bias), "; wanted x [..., C], gain [C], bias [C]");
-  }
-  const int64_t rows = width == 0 ? 0 : x.size() / width;
+  const NormRows n = CheckedRows(x, gain, bias);
+  const DType dtype = x.dtype();
   Tensor y = Tensor::Empty(x.shape(), dtype);
-  Tensor mean = Tensor::Empty({rows}, dtype);
-  Tensor rstd = Tensor::Empty({rows}, dtype);
+  Tensor mean = Tensor::Empty({n.rows}, dtype);
+  Tensor rstd = Tensor::Empty({n.rows}, dtype);
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
-    kernels::LayerNorm<T>(rows, width, static_cast<T>(eps), x.data<T>(),
+    kernels::LayerNorm<T>(n.rows, n.width, static_cast<T>(eps), x.data<T>(),
                           gain.defined() ? gain.data<T>() : nullptr,
                           bias.defined() ? bias.data<T>() : nullptr, Out<T>(y),
                           Out<T>(mean), Out<T>(rstd));
   });
   Record(
       "LayerNorm", y, {x, gain, bias}, Save(x, gain, bias, mean, rstd),
-      [rows, width](GradientSink& g, const Tensor& x, const Tensor& gain,
-                    const Tensor&, const Tensor& mean, const Tensor& rstd) {
+      [n](GradientSink& g, const Tensor& x, const Tensor& gain, const Tensor&,
+          const Tensor& mean, const Tensor& rstd) {
         WithFloat(x.dtype(), [&](auto t) {
           using T = decltype(t);
           GradientSink::Destination<T> d[3] = {};
@@ -41,7 +49,7 @@ Tensor LayerNorm(const Tensor& x, const Tensor& gain, const Tensor& bias,
             if (g.Needs(i)) d[i] = g.Into<T>(i);
           }
           kernels::LayerNormGrad<T>(
-              rows, width, x.data<T>(),
+              n.rows, n.width, x.data<T>(),
               gain.defined() ? gain.data<T>() : nullptr, mean.data<T>(),
               rstd.data<T>(), g.dy().data<T>(), d[0].accumulate, d[0].data,
               d[1].accumulate, d[1].data, d[2].accumulate, d[2].data);
@@ -55,13 +63,16 @@ Tensor LayerNorm(const Tensor& x, const Tensor& gain, const Tensor& bias,
 
 Tensor LayerNormComposed(const Tensor& x, const Tensor& gain,
                          const Tensor& bias, double eps) {
+  const NormRows n = CheckedRows(x, gain, bias);
   const ReduceOptions keep{.keep_dims = true};
-  Tensor mean = Mean(x, -1, keep);
-  mean = mean + Mean(x - mean, -1, keep);  // what its rounding left
-  const Tensor c = x - mean;
+  const Tensor rows = AsRows(x, n);
+  Tensor mean = Mean(rows, -1, keep);
+  mean = mean + Mean(rows - mean, -1, keep);  // what its rounding left
+  const Tensor c = rows - mean;
   Tensor y = c * Rsqrt(Mean(Square(c), -1, keep) + eps);
-  if (gain.defined()) y = y * gain;
-  return bias.defined() ? y + bias : y;
+  if (gain.defined()) y = y * AsRow(gain, n);
+  if (bias.defined()) y = y + AsRow(bias, n);
+  return Reshape(y, x.shape());
 }
 
 }  // namespace wengert

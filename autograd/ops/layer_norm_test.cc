@@ -52,6 +52,21 @@ TEST(LayerNormTest, GainAndBias) {
   }
 }
 
+TEST(LayerNormTest, SeveralAxesAreOneLongRow) {
+  for (DType dtype : kFloats) {
+    const Tensor x = Spread({2, 3, 4}, -1, 1).To(dtype);
+    const Tensor gain = Spread({3, 4}, -1, 1, 1).To(dtype);
+    const Tensor bias = Spread({3, 4}, -1, 1, 2).To(dtype);
+    for (Op op : kBoth) {
+      const Tensor y =
+          op(Reshape(x, {2, 12}), Reshape(gain, {12}), Reshape(bias, {12}), 1);
+      EXPECT_TRUE(SameBits(op(x, gain, bias, 1), Reshape(y, x.shape())));
+      const Tensor z = op(Reshape(x, {2, 12}), {}, Reshape(bias, {12}), 1);
+      EXPECT_TRUE(SameBits(op(x, {}, bias, 1), Reshape(z, x.shape())));
+    }
+  }
+}
+
 // A variance in one pass misses this.
 TEST(LayerNormTest, LargeMeanInFloat) {
   const Tensor x = Tensor::Of<float>({4}, {20000, 20001, 20002, 20003});
@@ -95,7 +110,19 @@ TEST(LayerNormTest, Errors) {
   const Tensor bad = Tensor::Zeros({4});
   EXPECT_EQ(ErrorOf([&] { LayerNorm(x, bad); }),
             "LayerNorm: x float32 [4, 3], gain float32 [4], bias undefined; "
-            "wanted x [..., C], gain [C], bias [C]");
+            "wanted x [..., C], gain [C], bias [C], where C may be several "
+            "axes");
+  EXPECT_THAT(
+      ErrorOf([&] {
+        LayerNorm(Tensor::Zeros({2, 4, 3}), Tensor::Zeros({4, 3}), good);
+      }),
+      HasSubstr("gain float32 [4, 3], bias float32 [3]"));
+  EXPECT_THAT(ErrorOf([&] { LayerNorm(x, Tensor::Scalar(1)); }),
+              HasSubstr("gain float32 []"));
+  EXPECT_THAT(ErrorOf([&] {
+                LayerNorm(good, Tensor::Zeros({4, 3}));
+              }),
+              HasSubstr("x float32 [3], gain float32 [4, 3]"));
   EXPECT_THAT(ErrorOf([&] { LayerNorm(x, good, bad); }),
               AllOf(StartsWith("LayerNorm: x float32 [4, 3], gain float32 [3], "
                                "bias float32 [4]")));

@@ -12,6 +12,7 @@ attend. Parameters are named as PyTorch names them.
 import math
 import os
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -71,6 +72,130 @@ def layer_norm():
     f.put_parameters("parameter.", layer)
     x = leaf(2, 3, 7)
     f.put_case("", {"x": x}, layer, layer(x))
+
+
+def norms():
+    f = File("norms.txt")
+    for case, layer, shape in (
+            ("layer", nn.LayerNorm([3, 4]), (2, 3, 4)),
+            ("rms", nn.RMSNorm(7), (2, 3, 7)),
+            ("rms_axes", nn.RMSNorm([3, 4], eps=0.01), (2, 3, 4)),
+            ("group", nn.GroupNorm(2, 6), (2, 6, 3, 2))):
+        randomise(layer)
+        f.put_parameters(case + ".parameter.", layer)
+        x = leaf(*shape)
+        f.put_case(case + ".", {"x": x}, layer, layer(x))
+
+
+class GatedMLP(nn.Module):
+    """As in Llama: down(f(gate(x)) * up(x))."""
+
+    def __init__(self, c, hidden, f, bias):
+        super().__init__()
+        self.gate_proj = nn.Linear(c, hidden, bias=bias)
+        self.up_proj = nn.Linear(c, hidden, bias=bias)
+        self.down_proj = nn.Linear(hidden, c, bias=bias)
+        self.f = f
+
+    def forward(self, x):
+        return self.down_proj(self.f(self.gate_proj(x)) * self.up_proj(x))
+
+
+def gated_mlp():
+    f = File("gated_mlp.txt")
+    for case, activation, bias in (
+            ("silu", nn.functional.silu, False),
+            ("gelu", nn.functional.gelu, True)):
+        layer = randomise(GatedMLP(5, 7, activation, bias))
+        f.put_parameters(case + ".parameter.", layer)
+        x = leaf(2, 3, 5)
+        f.put_case(case + ".", {"x": x}, layer, layer(x))
+
+
+def rotate(x, dims, interleaved, base, offset):
+    """x [B, T, H, D]; the angle of pair i at position t is t base^(-2i/dims).
+
+    The pairs as complex numbers, times e^(i angle).
+    """
+    angle = torch.outer(offset + torch.arange(x.shape[1]).double(),
+                        base ** (-torch.arange(0, dims, 2) / dims))
+    turn = torch.polar(torch.ones_like(angle), angle)[:, None, :]
+    head, rest = x[..., :dims], x[..., dims:]
+    if interleaved:
+        pairs = head.unflatten(-1, (dims // 2, 2))
+    else:
+        pairs = head.unflatten(-1, (2, dims // 2)).transpose(-1, -2)
+    pairs = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * turn)
+    if not interleaved:
+        pairs = pairs.transpose(-1, -2)
+    return torch.cat([pairs.flatten(-2), rest], -1)
+
+
+def rotary_attention():
+    f = File("rotary_attention.txt")
+    b, t, c, h = 2, 4, 12, 2
+    layer = randomise(nn.MultiheadAttention(c, h, batch_first=True))
+    f.put_parameters("parameter.", layer)
+    for case, dims, interleaved, base in (("halves", 6, False, 10000.0),
+                                          ("interleaved", 4, True, 100.0)):
+        x = leaf(b, t, c)
+        q, k, v = (y.unflatten(-1, (h, c // h)) for y in
+                   nn.functional.linear(x, layer.in_proj_weight,
+                                        layer.in_proj_bias).chunk(3, -1))
+        q = rotate(q, dims, interleaved, base, 0)
+        k = rotate(k, dims, interleaved, base, 0)
+        out = nn.functional.scaled_dot_product_attention(
+            q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2),
+            is_causal=True)
+        out = layer.out_proj(out.transpose(1, 2).flatten(2))
+        f.put_case(case + ".", {"x": x}, layer, out)
+
+
+def t5_buckets(distance, bidirectional, n_buckets, max_distance):
+    """Raffel et al. 2020: half the buckets for one distance each, the rest for
+    spans that grow by a factor, the last for all that is farther.
+
+    distance is key minus query. Logarithms in float32, as in T5.
+    """
+    bucket = np.zeros_like(distance)
+    if bidirectional:
+        n_buckets //= 2
+        bucket = np.where(distance > 0, n_buckets, 0)
+        far = np.abs(distance)
+    else:
+        far = np.maximum(-distance, 0)
+    exact = n_buckets // 2
+    with np.errstate(divide="ignore"):
+        log = np.log((far / exact).astype(np.float32))
+    log = log / np.float32(math.log(max_distance / exact))
+    log = np.where(far == 0, 0, log)
+    wide = exact + (log * np.float32(n_buckets - exact)).astype(np.int64)
+    return bucket + np.where(far < exact, far,
+                             np.minimum(wide, n_buckets - 1))
+
+
+def alibi_slopes(n_heads):
+    """Press et al. 2022: 2^(-8/n), 2^(-16/n), ... for a power of two n; for
+    another one, those of the power below, then every second one of twice that.
+    """
+    def of_power(n):
+        return [2 ** (-8 * (i + 1) / n) for i in range(n)]
+    power = 2 ** int(math.log2(n_heads))
+    return np.array(of_power(power) +
+                    of_power(2 * power)[0::2][:n_heads - power])
+
+
+def attention_biases():
+    f = File("attention_biases.txt")
+    distance = np.arange(-300, 301)
+    for name, settings in (("encoder", (True, 32, 128)),
+                           ("decoder", (False, 32, 128)),
+                           ("encoder_odd", (True, 14, 50)),
+                           ("decoder_odd", (False, 9, 20))):
+        f.put("buckets." + name,
+              torch.tensor(t5_buckets(distance, *settings)).double())
+    for n_heads in (1, 2, 3, 4, 6, 8, 12, 16, 20):
+        f.put("slopes.%d" % n_heads, torch.tensor(alibi_slopes(n_heads)))
 
 
 def multi_head_attention():
@@ -189,7 +314,8 @@ def training_curve():
 
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
-    for make in (linear, layer_norm, multi_head_attention, encoder_layer,
+    for make in (linear, layer_norm, norms, gated_mlp, multi_head_attention,
+                 rotary_attention, attention_biases, encoder_layer,
                  training_curve):
         torch.manual_seed(0)
         make()
