@@ -74,6 +74,35 @@ AttentionResult MultiHeadAttention::WithWeights(
   return {Merge(out), weights};
 }
 
+Tensor MultiHeadAttention::Step(const Tensor& x, KeyValueCache& cache,
+                                AttentionOptions options) const {
+  const auto scope = path_.Open();
+  options.causal = true;
+  const auto [q, k, v] = Heads(x, x);
+  return StepOrRestore(absl::MakeSpan(&cache, 1), [&, &q = q, &k = k, &v = v] {
+    cache.Append(k, v);
+    return Merge(CachedAttention(q, cache.keys(), cache.values(),
+                                 cache.length(), Complete(options)));
+  });
+}
+
+KeyValueCache MultiHeadAttention::Remember(const Tensor& memory) const {
+  const auto scope = path_.Open();
+  Check("memory", memory);
+  KeyValueCache cache;
+  cache.Append(Keys(memory), Values(memory));
+  return cache;
+}
+
+Tensor MultiHeadAttention::Recall(const Tensor& query,
+                                  const KeyValueCache& memory,
+                                  const AttentionOptions& options) const {
+  const auto scope = path_.Open();
+  Check("query", query);
+  return Merge(CachedAttention(Queries(query), memory.keys(), memory.values(),
+                               memory.length(), Complete(options)));
+}
+
 AttentionOptions MultiHeadAttention::Complete(AttentionOptions options) const {
   if (options.dropout == 0) options.dropout = dropout_;
   return options;
@@ -91,8 +120,17 @@ std::array<Tensor, 3> MultiHeadAttention::Heads(const Tensor& query,
                                                 const Tensor& memory) const {
   Check("query", query);
   Check("memory", memory);
-  return {Project(query, 0, n_heads_), Project(memory, n_heads_, n_kv_heads_),
-          Project(memory, n_heads_ + n_kv_heads_, n_kv_heads_)};
+  return {Queries(query), Keys(memory), Values(memory)};
+}
+
+Tensor MultiHeadAttention::Queries(const Tensor& x) const {
+  return Project(x, 0, n_heads_);
+}
+Tensor MultiHeadAttention::Keys(const Tensor& x) const {
+  return Project(x, n_heads_, n_kv_heads_);
+}
+Tensor MultiHeadAttention::Values(const Tensor& x) const {
+  return Project(x, n_heads_ + n_kv_heads_, n_kv_heads_);
 }
 
 // x [B, T, C] through the rows of some heads -> [B, T, heads, D].
@@ -106,11 +144,11 @@ Tensor MultiHeadAttention::Project(const Tensor& x, int64_t first_head,
                  {x.dim(0), x.dim(1), heads, d_key_});
 }
 
-// [B, T, H, D] -> [B, T, C]
+// [B, T, H, D] -> [B, T, C], the layer's result
 Tensor MultiHeadAttention::Merge(const Tensor& heads) const {
-  return wengert::Linear(
+  return path_.Out(wengert::Linear(
       Reshape(heads, {heads.dim(0), heads.dim(1), n_heads_ * d_key_}),
-      out_weight_, out_bias_);
+      out_weight_, out_bias_));
 }
 
 }  // namespace wengert::nn
