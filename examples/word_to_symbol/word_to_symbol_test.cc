@@ -274,8 +274,8 @@ TEST(WordToSymbol, GoesOnWithASeq2SeqRun) {
     return out.substr(out.rfind("held back: "));
   };
   EXPECT_EQ(last_line(resumed.out), last_line(r.out));
-  ExpectRefused(
-      "--translate=one --arch=encoder --resume=" + parts + " --beam=1", "");
+  ExpectRefused("--translate=one --arch=encoder --beam=1 --resume=" + parts,
+                "the store has no 'words.weight'");
 }
 
 TEST(WordToSymbol, CtrlCSavesAndSaysHowToGoOn) {
