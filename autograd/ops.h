@@ -479,6 +479,11 @@ Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v,
                  const AttentionOptions& options = {});
 // The same on one packed array qkv [B, T, 3, H, D], without copies.
 Tensor PackedAttention(const Tensor& qkv, const AttentionOptions& options = {});
+// Attention to the first n_keys rows of k and v [B, capacity, Hkv, D], in
+// place: for the keys and values of a cache that has room for more (masks have
+// n_keys for Tk). Throws where a tape would record it: it has no gradients.
+Tensor CachedAttention(const Tensor& q, const Tensor& k, const Tensor& v,
+                       int64_t n_keys, const AttentionOptions& options = {});
 struct AttentionResult {
   Tensor out;      // [B, Tq, H, Dv]
   Tensor weights;  // [B, H, Tq, Tk], before dropout

@@ -67,6 +67,9 @@ struct Parameter {
   Tensor value;
   Tensor grad;
   Grad state = Grad::kNone;
+
+  // Whether tapes take the value for a constant, which makes no gradient.
+  bool frozen() const { return value.impl()->frozen; }
 };
 
 }  // namespace wengert

@@ -223,7 +223,8 @@ int32_t Tape::LeafSlot(const Tensor& x) {
     slots_[slot].is_leaf = true;
     if (Parameter* p = x.impl()->parameter) {
       Borrow(p->owner);
-      slots_[slot].parameter = p;
+      // One that is frozen is here because it is watched.
+      if (!p->frozen()) slots_[slot].parameter = p;
     }
     cell = {x.impl(), slot};
     ++n_leaves_;

@@ -108,7 +108,8 @@ class Tape {
   bool Tracks(const Tensor& x) const {
     const TensorImpl* p = x.impl();
     if (!p) return false;  // an operand that is left out
-    return p->tape == id_ || (p->parameter && IsFloat(p->dtype)) ||
+    return p->tape == id_ ||
+           (p->parameter && !p->frozen && IsFloat(p->dtype)) ||
            (n_watched_ > 0 && leaves_[CellOf(p)].tensor == p);
   }
 

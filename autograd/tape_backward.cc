@@ -141,7 +141,8 @@ int32_t Tape::SlotOf(const char* op, const std::string& name, const Tensor& x) {
   }
   Fail(op,
        absl::StrCat(what,
-                    "was not recorded by this tape: it is no parameter, was "
+                    "was not recorded by this tape: it is no parameter or a "
+                    "frozen one, was "
                     "not watched before its use, and depends on nothing that "
                     "is, or recording was paused"));
 }
@@ -214,8 +215,8 @@ void Tape::Run(Pass& pass, int32_t y, Tensor cotangent) {
 void Tape::Plan(const Pass& pass, int32_t y) {
   for (Slot& slot : slots_) {
     slot.live = false;
-    slot.reach =
-        pass.into_parameters ? slot.parameter || slot.hook >= 0 : slot.keep;
+    const bool trained = slot.parameter && !slot.parameter->frozen();
+    slot.reach = pass.into_parameters ? trained || slot.hook >= 0 : slot.keep;
   }
   MarkReach(0, records_.size());
   slots_[y].live = true;

@@ -32,6 +32,7 @@ struct TensorImpl {
 
   std::atomic<int32_t> refs{1};
   DType dtype;
+  bool frozen = false;  // a parameter that tapes take for a constant
   void* data;
   TensorImpl* storage = nullptr;  // whose memory `data` lies in; counted
   TensorImpl* versioned = this;   // whose version counts for this memory

@@ -14,7 +14,7 @@ class Scale {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
-    return x * (1 + gain_);
+    return path_.Out(x * (1 + gain_));
   }
 
  private:

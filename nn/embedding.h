@@ -26,7 +26,7 @@ class Embedding {
   Tensor operator()(const Tensor& ids) const {
     const auto scope = path_.Open();
     const Tensor y = wengert::Embedding(weight_, ids, padding_id_);
-    return scale_ == 1 ? y : y * scale_;
+    return path_.Out(scale_ == 1 ? y : y * scale_);
   }
 
   // For an output layer that shares it: wengert::Linear(x, words.weight()).

@@ -7,6 +7,7 @@
 
 #include "autograd/ops.h"
 #include "nn/dropout.h"
+#include "nn/key_value_cache.h"
 #include "nn/layer_norm.h"
 #include "nn/mlp.h"
 #include "nn/multi_head_attention.h"
@@ -25,7 +26,15 @@ struct EncoderOptions {
   Activation activation = Activation::kRelu;
   Norm norm = Norm::kPost;
   double eps = 1e-5;
+  // Whether a norm stands behind the last layer with kPost too, as in PyTorch's
+  // nn.Transformer. With kPre there always is one.
+  bool last_norm = false;
 };
+// Throws Error, which starts with `op`, unless the options fit each other. A
+// layer asks before it makes its first parameter, so that no half of it stays.
+const EncoderOptions& Checked(const char* op, const EncoderOptions& options);
+// Throws unless n_layers >= 0.
+void CheckLayers(const char* op, int64_t n_layers);
 
 // kPost (Vaswani et al. 2017):     x = norm1(x + attention(x))
 //                                  x = norm2(x + mlp(x))
@@ -44,6 +53,10 @@ class EncoderLayer {
   // The same with the attention's weights [B, H, T, T], before dropout.
   AttentionResult WithWeights(const Tensor& x,
                               const AttentionOptions& options = {}) const;
+  // The next positions x [B, T, d_model], behind those in `cache`, which gains
+  // them; see MultiHeadAttention::Step.
+  Tensor Step(const Tensor& x, KeyValueCache& cache,
+              const AttentionOptions& options = {}) const;
 
  private:
   Tensor AttentionInput(const Tensor& x) const;

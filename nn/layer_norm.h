@@ -35,7 +35,7 @@ class LayerNorm {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
-    return wengert::LayerNorm(x, weight_, bias_, eps_);
+    return path_.Out(wengert::LayerNorm(x, weight_, bias_, eps_));
   }
 
  private:

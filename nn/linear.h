@@ -27,13 +27,13 @@ class Linear {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
-    return wengert::Linear(x, weight_, bias_);
+    return path_.Out(wengert::Linear(x, weight_, bias_));
   }
 
   // f(x) Wᵀ + b, which keeps no f(x) for backward.
   Tensor Activated(Activation f, const Tensor& x) const {
     const auto scope = path_.Open();
-    return ActivatedLinear(f, x, weight_, bias_);
+    return path_.Out(ActivatedLinear(f, x, weight_, bias_));
   }
 
   const Tensor& weight() const { return weight_; }

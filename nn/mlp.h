@@ -34,8 +34,10 @@ class MLP {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
-    if (dropout_.p() == 0) return down_.Activated(activation_, up_(x));
-    return down_(dropout_(Activate(activation_, up_(x))));
+    if (dropout_.p() == 0) {
+      return path_.Out(down_.Activated(activation_, up_(x)));
+    }
+    return path_.Out(down_(dropout_(Activate(activation_, up_(x)))));
   }
 
  private:

@@ -75,6 +75,35 @@ AttentionResult MultiHeadAttention::WithWeights(
   return {Merge(out), weights};
 }
 
+Tensor MultiHeadAttention::Step(const Tensor& x, KeyValueCache& cache,
+                                AttentionOptions options) const {
+  const auto scope = path_.Open();
+  options.causal = true;
+  const auto [q, k, v] = Heads(x, x, cache.length());
+  return StepOrRestore(absl::MakeSpan(&cache, 1), [&, &q = q, &k = k, &v = v] {
+    cache.Append(k, v);
+    return Merge(CachedAttention(q, cache.keys(), cache.values(),
+                                 cache.length(), Complete(options)));
+  });
+}
+
+KeyValueCache MultiHeadAttention::Remember(const Tensor& memory) const {
+  const auto scope = path_.Open();
+  Check("memory", memory);
+  KeyValueCache cache;
+  cache.Append(Keys(memory), Values(memory));
+  return cache;
+}
+
+Tensor MultiHeadAttention::Recall(const Tensor& query,
+                                  const KeyValueCache& memory,
+                                  const AttentionOptions& options) const {
+  const auto scope = path_.Open();
+  Check("query", query);
+  return Merge(CachedAttention(Queries(query), memory.keys(), memory.values(),
+                               memory.length(), Complete(options)));
+}
+
 AttentionOptions MultiHeadAttention::Complete(AttentionOptions options) const {
   if (options.dropout == 0) options.dropout = dropout_;
   return options;
@@ -89,12 +118,21 @@ void MultiHeadAttention::Check(const char* name, const Tensor& x) const {
 
 // Queries [B, Tq, H, D], keys and values [B, Tk, Hkv, D].
 std::array<Tensor, 3> MultiHeadAttention::Heads(const Tensor& query,
-                                                const Tensor& memory) const {
+                                                const Tensor& memory,
+                                                int64_t position) const {
   Check("query", query);
   Check("memory", memory);
-  return {Turn(Project(query, 0, n_heads_)),
-          Turn(Project(memory, n_heads_, n_kv_heads_)),
-          Project(memory, n_heads_ + n_kv_heads_, n_kv_heads_)};
+  return {Queries(query, position), Keys(memory, position), Values(memory)};
+}
+
+Tensor MultiHeadAttention::Queries(const Tensor& x, int64_t position) const {
+  return Turn(Project(x, 0, n_heads_), position);
+}
+Tensor MultiHeadAttention::Keys(const Tensor& x, int64_t position) const {
+  return Turn(Project(x, n_heads_, n_kv_heads_), position);
+}
+Tensor MultiHeadAttention::Values(const Tensor& x) const {
+  return Project(x, n_heads_ + n_kv_heads_, n_kv_heads_);
 }
 
 // x [B, T, C] through the rows of some heads -> [B, T, heads, D].
@@ -108,16 +146,19 @@ Tensor MultiHeadAttention::Project(const Tensor& x, int64_t first_head,
                  {x.dim(0), x.dim(1), heads, d_key_});
 }
 
-// [B, T, H, D], of which row t has position t -> the same.
-Tensor MultiHeadAttention::Turn(const Tensor& heads) const {
-  return rotary_ ? Rotary(heads, *rotary_) : heads;
+// [B, T, H, D], the first row of which has this position -> the same.
+Tensor MultiHeadAttention::Turn(const Tensor& heads, int64_t position) const {
+  if (!rotary_) return heads;
+  RotaryOptions options = *rotary_;
+  options.offset += position;
+  return Rotary(heads, options);
 }
 
-// [B, T, H, D] -> [B, T, C]
+// [B, T, H, D] -> [B, T, C], the layer's result
 Tensor MultiHeadAttention::Merge(const Tensor& heads) const {
-  return wengert::Linear(
+  return path_.Out(wengert::Linear(
       Reshape(heads, {heads.dim(0), heads.dim(1), n_heads_ * d_key_}),
-      out_weight_, out_bias_);
+      out_weight_, out_bias_));
 }
 
 }  // namespace wengert::nn

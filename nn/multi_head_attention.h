@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "autograd/ops.h"
+#include "nn/key_value_cache.h"
 #include "nn/parameter_store.h"
 
 namespace wengert::nn {
@@ -44,12 +45,31 @@ class MultiHeadAttention {
   AttentionResult WithWeights(const Tensor& query, const Tensor& memory,
                               const AttentionOptions& options = {}) const;
 
+  // Self-attention token by token: x [B, T, C] holds the positions behind those
+  // in `cache`, which gains them -> [B, T, C], the last T rows of operator() on
+  // all of them: to the bit, but where D <= 16 and there are more than 16
+  // positions, to rounding. Always causal; key_mask and the like are for all
+  // keys so far. Throws Error, and leaves the cache, where shapes differ or a
+  // tape records.
+  Tensor Step(const Tensor& x, KeyValueCache& cache,
+              AttentionOptions options = {}) const;
+  // Cross-attention to a memory whose keys and values are computed once:
+  // Recall(query, Remember(memory)) is operator()(query, memory).
+  KeyValueCache Remember(const Tensor& memory) const;
+  Tensor Recall(const Tensor& query, const KeyValueCache& memory,
+                const AttentionOptions& options = {}) const;
+
  private:
   AttentionOptions Complete(AttentionOptions options) const;
   void Check(const char* name, const Tensor& x) const;
-  std::array<Tensor, 3> Heads(const Tensor& query, const Tensor& memory) const;
+  // Of rows that begin at a position, which rotary turns by.
+  std::array<Tensor, 3> Heads(const Tensor& query, const Tensor& memory,
+                              int64_t position = 0) const;
+  Tensor Queries(const Tensor& x, int64_t position = 0) const;
+  Tensor Keys(const Tensor& x, int64_t position = 0) const;
+  Tensor Values(const Tensor& x) const;
   Tensor Project(const Tensor& x, int64_t first_head, int64_t heads) const;
-  Tensor Turn(const Tensor& heads) const;
+  Tensor Turn(const Tensor& heads, int64_t position) const;
   Tensor Merge(const Tensor& heads) const;
 
   int64_t d_model_, n_heads_, n_kv_heads_, d_key_;

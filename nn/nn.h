@@ -3,12 +3,16 @@
 #define WENGERT_NN_NN_H_
 
 #include "nn/attention_bias.h"
+#include "nn/decoder.h"
+#include "nn/decoder_layer.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/encoder.h"
 #include "nn/encoder_layer.h"
+#include "nn/forward_hook.h"
 #include "nn/gated_mlp.h"
 #include "nn/group_norm.h"
+#include "nn/key_value_cache.h"
 #include "nn/layer_norm.h"
 #include "nn/learned_positions.h"
 #include "nn/linear.h"
@@ -18,5 +22,6 @@
 #include "nn/positional_encoding.h"
 #include "nn/rms_norm.h"
 #include "nn/sequential.h"
+#include "nn/transformer.h"
 
 #endif  // WENGERT_NN_NN_H_

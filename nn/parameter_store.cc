@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +11,7 @@
 #include "autograd/error.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/random.h"
+#include "nn/name_pattern.h"
 
 namespace wengert::nn {
 namespace {
@@ -29,19 +29,10 @@ void CopyValues(const Tensor& from, Tensor& to) {
         [&]<class T>(T* y) { std::copy_n(from.data<T>(), from.size(), y); });
 }
 
-// The number of insertions, deletions and replacements between a and b.
-size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
+std::vector<std::string> NamesOf(const StoreState& state) {
+  std::vector<std::string> names;
+  for (const StoreState::Name& name : state.names) names.push_back(name.text);
+  return names;
 }
 
 std::string Show(const StoreState::Name& name) {
@@ -53,7 +44,7 @@ std::string Show(const StoreState::Name& name) {
 
 Scope LayerPath::Open() const {
   static const std::string& root = *new std::string("the root layer");
-  return Scope(path_ ? *path_ : root, owner_.get());
+  return Scope(path_ && !path_->empty() ? *path_ : root, owner_.get());
 }
 
 internal::StoreState& Params::state(const char* op) const {
@@ -80,7 +71,6 @@ DType Params::dtype() const {
 }
 
 LayerPath Params::layer_path() const {
-  if (path_.empty()) return LayerPath(owner_, nullptr);
   return LayerPath(owner_,
                    &*state("Params::layer_path").paths.insert(path_).first);
 }
@@ -186,26 +176,38 @@ Tensor ParameterStore::Find(const std::string& name) const {
   if (const StoreState::Name* found = state().FindName(name)) {
     return found->parameter->value;
   }
-  const std::vector<StoreState::Name>& names = state().names;
-  std::string hint = "the store is empty";
-  if (!names.empty()) {
-    hint = absl::StrCat("the nearest is '",
-                        std::min_element(names.begin(), names.end(),
-                                         [&](const auto& a, const auto& b) {
-                                           return EditDistance(name, a.text) <
-                                                  EditDistance(name, b.text);
-                                         })
-                            ->text,
-                        "'");
-  }
   throw Error(absl::StrCat("ParameterStore::Find: no parameter is called '",
-                           name, "'; ", hint));
+                           name, "'; ", NearestName(name, NamesOf(state()))));
 }
 
 void ParameterStore::ZeroGrad() {
   state().CheckUsable("ParameterStore::ZeroGrad");
   for (Parameter* p : parameters()) p->state = Parameter::Grad::kNone;
   state().gradients_invalid = false;
+}
+
+void ParameterStore::Freeze(const std::string& pattern) {
+  SetFrozen("ParameterStore::Freeze", pattern, true);
+}
+
+void ParameterStore::Unfreeze(const std::string& pattern) {
+  SetFrozen("ParameterStore::Unfreeze", pattern, false);
+}
+
+void ParameterStore::SetFrozen(const char* op, const std::string& pattern,
+                               bool frozen) {
+  state().CheckUsable(op);
+  bool found = false;
+  for (const StoreState::Name& name : state().names) {
+    if (!MatchesPattern(pattern, name.text)) continue;
+    found = true;
+    name.parameter->value.impl()->frozen = frozen;
+    if (frozen) name.parameter->state = Parameter::Grad::kNone;
+  }
+  if (!found) {
+    throw Error(absl::StrCat(op, ": no parameter matches '", pattern, "'; ",
+                             NearestName(pattern, NamesOf(state()))));
+  }
 }
 
 ParameterStore ParameterStore::Clone() const {
@@ -217,8 +219,9 @@ ParameterStore ParameterStore::Clone() const {
                    /*open=*/true);
     } else {
       const Tensor& value = name.parameter->value;
-      CopyValues(value,
-                 copy.Place(name.text, value.shape(), /*open=*/true)->value);
+      Tensor& to = copy.Place(name.text, value.shape(), /*open=*/true)->value;
+      CopyValues(value, to);
+      to.impl()->frozen = value.impl()->frozen;
     }
   }
   return ParameterStore(std::move(handle));
@@ -261,7 +264,8 @@ std::string ParameterStore::Table() const {
       {"parameter", "shape", "count"}};
   for (const StoreState::Name& name : state().names) {
     rows.push_back(
-        {name.text, Show(name),
+        {name.text,
+         absl::StrCat(Show(name), name.parameter->frozen() ? " frozen" : ""),
          name.tied() ? "" : absl::StrCat(name.parameter->value.size())});
   }
   rows.push_back({"total", "", absl::StrCat(num_elements())});

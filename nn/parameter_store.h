@@ -24,20 +24,30 @@
 
 namespace wengert::nn {
 
-// A layer's path. A layer keeps one and opens it in its operator(), so that
-// messages can name the layer: `const auto scope = path_.Open();`.
+// A layer's path. A layer keeps one, opens it in its operator() so that
+// messages can name the layer, `const auto scope = path_.Open();`, and passes
+// its result through it: `return path_.Out(y);`.
 class LayerPath {
  public:
   LayerPath() = default;
   Scope Open() const;
+  // y, or what the hooks on this layer (forward_hook.h) make of it.
+  Tensor Out(Tensor y) const {
+    if (!store_ || store_->hooks.empty()) return y;
+    return Hooked(std::move(y));
+  }
 
  private:
   friend class Params;
   LayerPath(OwnerHandle owner, const std::string* path)
-      : owner_(std::move(owner)), path_(path) {}
+      : owner_(std::move(owner)),
+        store_(static_cast<internal::StoreState*>(owner_.get())),
+        path_(path) {}
+  Tensor Hooked(Tensor y) const;  // forward_hook.cc
 
   OwnerHandle owner_;  // keeps the text of the path
-  const std::string* path_ = nullptr;
+  internal::StoreState* store_ = nullptr;
+  const std::string* path_ = nullptr;  // "" for the root
 };
 
 // Creates parameters under a path. Each starts from a random stream keyed by
@@ -111,6 +121,15 @@ class ParameterStore {
   // Drops the gradients that were gathered.
   void ZeroGrad();
 
+  // Freezes every parameter that has a name which `pattern` matches, in which *
+  // stands for any text ("encoder.*"), and drops its gradient. From then on
+  // tapes take it for a constant: no gradient is computed for it, so that no
+  // optimizer updates or decays it and no norm counts it. Values may still be
+  // loaded. A clone is frozen alike; files do not keep it. Throws Error, with
+  // the nearest name, where nothing matches.
+  void Freeze(const std::string& pattern);
+  void Unfreeze(const std::string& pattern);
+
   // A store of its own with the same seed, names, ties and values, and without
   // gradients. A layer that is built on it takes up the parameters that carry
   // its names, with their values.
@@ -119,8 +138,8 @@ class ParameterStore {
   // both have the same dtype, names, ties and shapes; then nothing is changed.
   void CopyFrom(const ParameterStore& other);
 
-  // A table for people: path, shape and count of every parameter, and the
-  // total count.
+  // A table for people: path, shape and count of every parameter, which are
+  // frozen, and the total count.
   std::string Table() const;
 
   DType dtype() const { return state().dtype; }
@@ -135,6 +154,7 @@ class ParameterStore {
  private:
   explicit ParameterStore(OwnerHandle owner) : owner_(std::move(owner)) {}
   void End();
+  void SetFrozen(const char* op, const std::string& pattern, bool frozen);
 
   OwnerHandle owner_;  // null once moved from
 };

@@ -21,15 +21,17 @@ Tensor SinusoidalPositions(int64_t length, int64_t d_model, DType dtype) {
   return Tensor::From(shape, pe).To(dtype);
 }
 
-Tensor PositionalEncoding::operator()(const Tensor& x) const {
+Tensor PositionalEncoding::operator()(const Tensor& x, int64_t first) const {
   const auto scope = path_.Open();
   const int64_t max_length = positions_.dim(0), d_model = positions_.dim(1);
-  if (x.rank() < 2 || x.dim(-1) != d_model || x.dim(-2) > max_length) {
+  if (x.rank() < 2 || x.dim(-1) != d_model || first < 0 ||
+      x.dim(-2) > max_length - first) {
     throw Error(absl::StrCat("nn::PositionalEncoding: x ", Describe(x),
-                             "; wanted [..., T, ", d_model, "] with T at most ",
-                             max_length));
+                             " from position ", first, "; wanted [..., T, ",
+                             d_model, "] with T at most ", max_length,
+                             " less the first position"));
   }
-  return dropout_(x + Slice(positions_, 0, 0, x.dim(-2)));
+  return path_.Out(dropout_(x + Slice(positions_, 0, first, x.dim(-2))));
 }
 
 }  // namespace wengert::nn

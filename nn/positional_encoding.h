@@ -15,8 +15,8 @@ namespace wengert::nn {
 Tensor SinusoidalPositions(int64_t length, int64_t d_model,
                            DType dtype = DType::kFloat32);
 
-// y = dropout(x + pe[:T]); x [..., T, d_model] with T <= max_length. No
-// parameters: the table is made again and not saved.
+// y = dropout(x + pe[first : first + T]); x [..., T, d_model]. No parameters:
+// the table is made again and not saved.
 class PositionalEncoding {
  public:
   PositionalEncoding(Params p, int64_t max_length, int64_t d_model,
@@ -25,7 +25,8 @@ class PositionalEncoding {
         dropout_(dropout),
         path_(p.layer_path()) {}
 
-  Tensor operator()(const Tensor& x) const;
+  // Row 0 of x stands at position `first`, with first + T <= max_length.
+  Tensor operator()(const Tensor& x, int64_t first = 0) const;
 
  private:
   Tensor positions_;  // [max_length, d_model]

@@ -16,6 +16,8 @@
 
 namespace wengert::nn {
 
+class ForwardHook;
+
 // A stretch of memory that never moves, with the parameters that lie in it, in
 // the order of their making and of their places.
 struct Segment {
@@ -64,6 +66,7 @@ class StoreState final : public ParameterOwner {
   std::vector<Parameter*> parameters;  // in the order of their making
   std::vector<Name> names;             // likewise
   std::set<std::string> paths;         // of layers; the text stays in its place
+  std::vector<ForwardHook*> hooks;     // in the order of their making
 
  private:
   std::deque<Parameter> memory_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "autograd/ops.h"
 #include "autograd/ops/dropout.h"
@@ -24,14 +25,14 @@ struct Settings {
   DropoutDraw dropout;
 };
 
-Sizes CheckOperands(const Tensor& q, const Tensor& k, const Tensor& v) {
-  CheckFloats("Attention", {q, k, v});
+Sizes CheckOperands(const char* op, const Tensor& q, const Tensor& k,
+                    const Tensor& v) {
+  CheckFloats(op, {q, k, v});
   const bool ranks = q.rank() == 4 && k.rank() == 4 && v.rank() == 4;
   if (!ranks || k.dim(0) != q.dim(0) || v.dim(0) != q.dim(0) ||
       v.dim(1) != k.dim(1) || k.dim(2) != v.dim(2) || k.dim(3) != q.dim(3) ||
       k.dim(2) == 0 || q.dim(2) % k.dim(2) != 0) {
-    Throw("Attention", "q ", Describe(q), ", k ", Describe(k), ", v ",
-          Describe(v),
+    Throw(op, "q ", Describe(q), ", k ", Describe(k), ", v ", Describe(v),
           "; wanted q [B, Tq, H, D], k [B, Tk, Hkv, D], v [B, Tk, Hkv, Dv] "
           "with H a multiple of Hkv");
   }
@@ -176,7 +177,7 @@ bool IsTracked(const Tensor& x) {
 AttentionResult AttentionWithWeights(const Tensor& q, const Tensor& k,
                                      const Tensor& v,
                                      const AttentionOptions& o) {
-  const Sizes s = CheckOperands(q, k, v);
+  const Sizes s = CheckOperands("Attention", q, k, v);
   CheckMasks(s, q.dtype(), o);
   return Composed(q, k, v, SettingsOf(s, o), o.key_mask, o.mask, o.bias);
 }
@@ -187,7 +188,7 @@ Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v,
                  const AttentionOptions& o) {
   // The kernels make no gradient of the bias; a trained one takes primitives.
   if (IsTracked(o.bias)) return AttentionWithWeights(q, k, v, o).out;
-  const Sizes s = CheckOperands(q, k, v);
+  const Sizes s = CheckOperands("Attention", q, k, v);
   CheckMasks(s, q.dtype(), o);
   const Settings settings = SettingsOf(s, o);
   Tensor y = Tensor::Empty({s.b, s.tq, s.h, s.dv}, q.dtype());
@@ -223,6 +224,37 @@ Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v,
                  const Tensor& mask, const Tensor& bias) {
         return Composed(q, k, v, settings, key_mask, mask, bias).out;
       });
+  return y;
+}
+
+// As Attention, with k, v = k[:, :n_keys], v[:, :n_keys]
+Tensor CachedAttention(const Tensor& q, const Tensor& k, const Tensor& v,
+                       int64_t n_keys, const AttentionOptions& o) {
+  Sizes s = CheckOperands("CachedAttention", q, k, v);
+  if (n_keys < 0 || n_keys > s.tk) {
+    Throw("CachedAttention", "n_keys ", n_keys, " of k ", Describe(k),
+          "; wanted 0 to ", s.tk);
+  }
+  const Tape* tape = Tape::Current();
+  if (tape && tape->recording() &&
+      (IsTracked(q) || IsTracked(k) || IsTracked(v) || IsTracked(o.bias))) {
+    Throw("CachedAttention",
+          "a tape records, and cached keys have no gradients; decode without "
+          "a tape or under Tape::Pause");
+  }
+  const int64_t capacity = std::exchange(s.tk, n_keys);
+  CheckMasks(s, q.dtype(), o);
+  const Settings settings = SettingsOf(s, o);
+  Tensor y = Tensor::Empty({s.b, s.tq, s.h, s.dv}, q.dtype());
+  Tensor lse = Tensor::Empty({s.b, s.h, s.tq}, q.dtype());
+  WithFloat(q.dtype(), [&](auto t) {
+    using T = decltype(t);
+    auto args = ArgsOf<T>(s, settings, o.key_mask, o.mask, o.bias);
+    args.k.batch = capacity * s.hkv * s.d;
+    args.v.batch = capacity * s.hkv * s.dv;
+    kernels::Attention(args, q.data<T>(), k.data<T>(), v.data<T>(), Out<T>(y),
+                       Out<T>(lse));
+  });
   return y;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +17,7 @@
 #include "train/corpus.h"
 #include "train/loop.h"
 #include "train/recorder.h"
+#include "train/split.h"
 #include "train/vocabulary.h"
 
 namespace wengert {
@@ -26,16 +28,25 @@ struct CorpusFiles {
   std::string symbols;
 };
 
-// The corpus with its vocabularies. Each word of a sentence has one symbol.
+enum class Arch {
+  kEncoder,  // names a symbol for each word
+  kSeq2Seq,  // writes the symbols one by one
+};
+
+// The corpus with its vocabularies.
 struct Corpus {
   train::Vocabulary words;
   train::Vocabulary symbols;
   std::vector<train::SentencePair> text;
   std::vector<train::EncodedPair> pairs;
-  int64_t max_length = 0;
+  // Which pairs to learn from and which to hold back; at first all and none.
+  train::Split split;
+  int64_t max_length = 0;  // in words
+  int64_t max_symbols = 0;
 
-  // Errors name file, line and column.
-  static absl::StatusOr<Corpus> Read(const CorpusFiles& files);
+  // Errors name file, line and column; for kEncoder each word has one symbol.
+  static absl::StatusOr<Corpus> Read(const CorpusFiles& files,
+                                     Arch arch = Arch::kEncoder);
 };
 
 struct TrainOptions {
@@ -48,12 +59,14 @@ struct TrainOptions {
 
 class Translator {
  public:
-  // Sizes of zero in `options` are taken from the corpus, which must outlive
-  // this. Throws Error for sizes that do not fit each other.
-  Translator(const Corpus& corpus, ModelOptions options, uint64_t seed);
+  // The corpus, which must outlive this, says the sizes that `options` leaves
+  // out. Throws Error for sizes that do not fit each other.
+  Translator(const Corpus& corpus, ModelOptions options, uint64_t seed,
+             Arch arch = Arch::kEncoder, int64_t beam = 1);
 
-  // Trains, or goes on with a run, calling `on_step` after each step. Errors:
-  // those of the run's files, and a loss that stays infinite.
+  // Trains on what is not held back, or goes on with a run, calling `on_step`
+  // after each step. Errors: those of the run's files, and a loss that stays
+  // infinite.
   absl::StatusOr<train::LoopEnd> Train(
       const TrainOptions& options,
       const std::function<void(const train::StepInfo&, train::Recorder&)>&
@@ -62,7 +75,8 @@ class Translator {
   // Predicted symbol ids of each sentence.
   std::vector<std::vector<int64_t>> Translate(
       const std::vector<std::vector<int64_t>>& sentences) const;
-  // One map for each layer.
+  // One map for each layer: of the words on each other, or, of kSeq2Seq, of the
+  // symbols on the words.
   std::vector<train::AttentionMap> Attention(
       const std::vector<int64_t>& sentence) const;
   // Word ids of a sentence that a person typed, if it can be translated.
@@ -71,13 +85,18 @@ class Translator {
   const nn::ParameterStore& store() const { return store_; }
 
  private:
-  train::BatchLoss Loss(absl::Span<const int64_t> rows) const;
+  train::BatchLoss Loss(absl::Span<const int64_t> rows,
+                        const std::vector<int64_t>& part) const;
+  double LossOf(const std::vector<int64_t>& part) const;
   std::vector<train::Metric> Measure() const;
 
   const Corpus& corpus_;
   ModelOptions options_;
   nn::ParameterStore store_;
-  Model model_;
+  std::variant<Model, Seq2Seq> model_;
+  int64_t beam_;
+  // The symbols of each pair between start and end, for kSeq2Seq.
+  std::vector<std::vector<int64_t>> framed_;
 };
 
 }  // namespace wengert

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,17 @@
 #include "train/text_file.h"
 
 ABSL_FLAG(std::string, corpus, "",
-          "Training pairs, a file of source<TAB>target lines. Without it: the "
-          "nine sentences from \"one is one\" to \"nine is nine\".");
+          "Training pairs, a file of source<TAB>target lines; or "
+          "\"comparisons\": all 81 of \"one is one\", \"one less two\" and "
+          "\"two more one\", of which a fifth is held back, drawn by --seed. "
+          "Without it: the nine sentences from \"one is one\" to \"nine is "
+          "nine\".");
+ABSL_FLAG(std::string, arch, "encoder",
+          "encoder: names a symbol for each word. seq2seq: an encoder and a "
+          "decoder that writes the symbols one by one.");
+ABSL_FLAG(int64_t, beam, 1,
+          "Translations that --arch=seq2seq goes on with at a time; 1 is "
+          "greedy.");
 ABSL_FLAG(std::string, words, "",
           "Source vocabulary, a file of one word a line.");
 ABSL_FLAG(std::string, symbols, "", "Target vocabulary, likewise.");
@@ -30,19 +40,23 @@ ABSL_FLAG(std::string, translate, "",
           "else.");
 ABSL_FLAG(
     bool, attention, false,
-    "Print each head's attention weights (of the --translate sentence, or "
-    "of all) and write them to --attention_svg.");
+    "Print each head's attention weights (of the --translate sentence, of "
+    "those held back, or of all) and write them to --attention_svg.");
 ABSL_FLAG(std::string, attention_svg, "attention.svg",
           "Where --attention writes its picture.");
 ABSL_FLAG(uint64_t, seed, 1, "Of the start, the order and the dropout.");
-ABSL_FLAG(int64_t, steps, 300, "Training steps.");
+ABSL_FLAG(std::optional<int64_t>, steps, std::nullopt,
+          "Training steps. Without it: 300, or 2000 with --arch=seq2seq.");
 ABSL_FLAG(int64_t, batch_size, 9, "Sentences in a step.");
 ABSL_FLAG(double, lr, 0.01, "Highest learning rate.");
 ABSL_FLAG(int64_t, d_model, 12, "Width of the model.");
 ABSL_FLAG(int64_t, n_heads, 3, "Attention heads; they divide d_model.");
-ABSL_FLAG(int64_t, n_layers, 1, "Encoder layers.");
+ABSL_FLAG(int64_t, n_layers, 1,
+          "Layers, of the encoder and of the decoder each.");
 ABSL_FLAG(int64_t, hidden, 48, "Width inside the MLP.");
-ABSL_FLAG(double, dropout, 0, "Dropout probability while training.");
+ABSL_FLAG(std::optional<double>, dropout, std::nullopt,
+          "Dropout probability while training. Without it: 0, or 0.15 with "
+          "--arch=seq2seq, which else learns sentences by heart.");
 ABSL_FLAG(int64_t, threads, 1,
           "Threads; the result is the same for any number.");
 
@@ -55,6 +69,17 @@ constexpr char kAbout[] =
     "Exit status: 0 when every symbol is right, 1 when not, 2 for a wrong "
     "flag, word or file, 130 when Ctrl-C stopped it.";
 
+// Sets the flags whose default depends on others.
+void CompleteFlags() {
+  const bool seq2seq = absl::GetFlag(FLAGS_arch) == "seq2seq";
+  if (!absl::GetFlag(FLAGS_steps)) {
+    absl::SetFlag(&FLAGS_steps, seq2seq ? 2000 : 300);
+  }
+  if (!absl::GetFlag(FLAGS_dropout)) {
+    absl::SetFlag(&FLAGS_dropout, seq2seq ? 0.15 : 0.0);
+  }
+}
+
 // What the flags ask for, checked.
 absl::Status CheckFlags(const std::vector<std::string>& words) {
   if (!words.empty()) {
@@ -63,21 +88,34 @@ absl::Status CheckFlags(const std::vector<std::string>& words) {
                         train::Quoted(words[0])));
   }
   for (const absl::Status& status :
-       {train::CheckFlag<int64_t>(FLAGS_steps, 1),
-        train::CheckFlag<int64_t>(FLAGS_batch_size, 1),
+       {train::CheckFlag<int64_t>(FLAGS_batch_size, 1),
         train::CheckFlag<int64_t>(FLAGS_d_model, 1, 4096),
         train::CheckFlag<int64_t>(FLAGS_n_heads, 1, 4096),
         train::CheckFlag<int64_t>(FLAGS_n_layers, 1, 1000),
         train::CheckFlag<int64_t>(FLAGS_hidden, 1, 65536),
+        train::CheckFlag<int64_t>(FLAGS_beam, 1, 1024),
         train::CheckFlag<int64_t>(FLAGS_threads, 1, 1024)}) {
     if (!status.ok()) return status;
+  }
+  const std::string arch = absl::GetFlag(FLAGS_arch);
+  if (arch != "encoder" && arch != "seq2seq") {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--arch=%s: wanted encoder or seq2seq", train::Printable(arch)));
+  }
+  if (arch == "encoder" && absl::GetFlag(FLAGS_beam) != 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--beam=%d goes with --arch=seq2seq", absl::GetFlag(FLAGS_beam)));
   }
   if (absl::GetFlag(FLAGS_d_model) % absl::GetFlag(FLAGS_n_heads) != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--n_heads=%d does not divide --d_model=%d",
         absl::GetFlag(FLAGS_n_heads), absl::GetFlag(FLAGS_d_model)));
   }
-  const double p = absl::GetFlag(FLAGS_dropout), lr = absl::GetFlag(FLAGS_lr);
+  if (const int64_t steps = *absl::GetFlag(FLAGS_steps); steps < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--steps=%d: wanted 1 or more", steps));
+  }
+  const double p = *absl::GetFlag(FLAGS_dropout), lr = absl::GetFlag(FLAGS_lr);
   if (!(p >= 0 && p < 1)) {
     return absl::InvalidArgumentError(
         absl::StrFormat("--dropout=%g: wanted 0 or more and less than 1", p));
@@ -99,45 +137,85 @@ std::string FileOf(const absl::Flag<std::string>& flag, const char* program,
              : train::UserPath(path);
 }
 
-// What the model makes of each sentence of the corpus.
+constexpr char kComparisons[] = "comparisons";
+
+absl::StatusOr<Corpus> ReadCorpus(const char* program, Arch arch) {
+  const bool comparisons = absl::GetFlag(FLAGS_corpus) == kComparisons;
+  auto corpus = Corpus::Read(
+      {.pairs = comparisons
+                    ? train::DataPath(program,
+                                      "examples/word_to_symbol/comparisons.tsv")
+                    : FileOf(FLAGS_corpus, program, "corpus.tsv"),
+       .words = FileOf(FLAGS_words, program, "words.txt"),
+       .symbols = FileOf(FLAGS_symbols, program, "symbols.txt")},
+      arch);
+  if (corpus.ok() && comparisons) {
+    corpus->split =
+        train::SplitBySeed(static_cast<int64_t>(corpus->pairs.size()), 0.2,
+                           absl::GetFlag(FLAGS_seed));
+  }
+  return corpus;
+}
+
+std::vector<std::vector<int64_t>> Sources(const Corpus& corpus,
+                                          const std::vector<int64_t>& part) {
+  std::vector<std::vector<int64_t>> sources;
+  for (const int64_t i : part) sources.push_back(corpus.pairs[i].source);
+  return sources;
+}
+
+// What the model makes of each sentence, first those that it has not seen.
 std::vector<train::ReportSample> Samples(const Corpus& corpus,
                                          const Translator& translator) {
-  std::vector<std::vector<int64_t>> sources;
-  for (const auto& pair : corpus.pairs) sources.push_back(pair.source);
-  const auto predictions = translator.Translate(sources);
   std::vector<train::ReportSample> samples;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    samples.push_back({corpus.words.Decode(sources[i]),
-                       corpus.symbols.Decode(predictions[i]),
-                       corpus.symbols.Decode(corpus.pairs[i].target)});
+  for (const auto* part : {&corpus.split.held_out, &corpus.split.train}) {
+    const auto sources = Sources(corpus, *part);
+    if (sources.empty()) continue;
+    const auto predictions = translator.Translate(sources);
+    for (size_t i = 0; i < sources.size(); ++i) {
+      samples.push_back(
+          {corpus.words.Decode(sources[i]),
+           corpus.symbols.Decode(predictions[i]),
+           corpus.symbols.Decode(corpus.pairs[(*part)[i]].target)});
+    }
   }
   return samples;
 }
 
-// Prints sentence, prediction and, where it differs, what was wanted.
-bool Evaluate(const Corpus& corpus, const Translator& translator) {
-  std::vector<std::vector<int64_t>> sources;
-  for (const auto& pair : corpus.pairs) sources.push_back(pair.source);
-  const auto predictions = translator.Translate(sources);
+// Prints sentence, prediction and, where it differs, what was wanted, and how
+// many are right; `what` names the part of the corpus.
+bool Evaluate(const Corpus& corpus, const Translator& translator,
+              const std::vector<int64_t>& part, const std::string& what) {
+  const auto predictions = translator.Translate(Sources(corpus, part));
   int64_t right = 0, symbols_right = 0, symbols = 0;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    const auto& want = corpus.pairs[i].target;
+  for (size_t i = 0; i < part.size(); ++i) {
+    const auto& [source, want] = corpus.pairs[part[i]];
+    const auto& got = predictions[i];
     for (size_t t = 0; t < want.size(); ++t) {
-      symbols_right += predictions[i][t] == want[t];
+      symbols_right += t < got.size() && got[t] == want[t];
     }
     symbols += static_cast<int64_t>(want.size());
-    right += predictions[i] == want;
-    std::cout << corpus.words.Decode(sources[i]) << " -> "
-              << corpus.symbols.Decode(predictions[i]);
-    if (predictions[i] != want) {
+    right += got == want;
+    std::cout << corpus.words.Decode(source) << " -> "
+              << corpus.symbols.Decode(got);
+    if (got != want) {
       std::cout << "   (wanted " << corpus.symbols.Decode(want) << ")";
     }
     std::cout << "\n";
   }
-  const int64_t n = static_cast<int64_t>(sources.size());
-  std::cout << absl::StrFormat("accuracy %d/%d sentences, %d/%d symbols\n",
-                               right, n, symbols_right, symbols);
-  return right == n;
+  std::cout << absl::StrFormat("%saccuracy %d/%d sentences, %d/%d symbols\n",
+                               what, right, part.size(), symbols_right,
+                               symbols);
+  return right == static_cast<int64_t>(part.size());
+}
+
+// The whole corpus, or both of its parts.
+bool Evaluate(const Corpus& corpus, const Translator& translator) {
+  const auto& [train, held_out] = corpus.split;
+  if (held_out.empty()) return Evaluate(corpus, translator, train, "");
+  const bool learned = Evaluate(corpus, translator, train, "training: ");
+  std::cout << "\n";
+  return Evaluate(corpus, translator, held_out, "held back: ") && learned;
 }
 
 absl::Status ShowAttention(const Translator& translator,
@@ -160,21 +238,22 @@ absl::Status ShowAttention(const Translator& translator,
 absl::StatusOr<int> Run(int argc, char** argv) {
   const auto words = train::ParseRunCommandLine(argc, argv, kAbout, __FILE__);
   if (!words.ok()) return words.status();
+  CompleteFlags();
   if (absl::Status s = CheckFlags(*words); !s.ok()) return s;
   SetNumThreads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
 
-  const auto corpus =
-      Corpus::Read({.pairs = FileOf(FLAGS_corpus, argv[0], "corpus.tsv"),
-                    .words = FileOf(FLAGS_words, argv[0], "words.txt"),
-                    .symbols = FileOf(FLAGS_symbols, argv[0], "symbols.txt")});
+  const Arch arch =
+      absl::GetFlag(FLAGS_arch) == "seq2seq" ? Arch::kSeq2Seq : Arch::kEncoder;
+  const auto corpus = ReadCorpus(argv[0], arch);
   if (!corpus.ok()) return corpus.status();
   Translator translator(*corpus,
                         {.d_model = absl::GetFlag(FLAGS_d_model),
                          .n_heads = absl::GetFlag(FLAGS_n_heads),
                          .n_layers = absl::GetFlag(FLAGS_n_layers),
                          .hidden = absl::GetFlag(FLAGS_hidden),
-                         .dropout = absl::GetFlag(FLAGS_dropout)},
-                        absl::GetFlag(FLAGS_seed));
+                         .dropout = *absl::GetFlag(FLAGS_dropout)},
+                        absl::GetFlag(FLAGS_seed), arch,
+                        absl::GetFlag(FLAGS_beam));
 
   const std::string sentence = absl::GetFlag(FLAGS_translate);
   std::vector<std::vector<int64_t>> shown;
@@ -183,7 +262,9 @@ absl::StatusOr<int> Run(int argc, char** argv) {
     if (!ids.ok()) return ids.status();
     shown = {*ids};
   } else {
-    for (const auto& pair : corpus->pairs) shown.push_back(pair.source);
+    shown = Sources(*corpus, corpus->split.held_out.empty()
+                                 ? corpus->split.train
+                                 : corpus->split.held_out);
     std::cout << translator.store().Table() << "\n";
   }
 
@@ -193,7 +274,7 @@ absl::StatusOr<int> Run(int argc, char** argv) {
                           .seed = seed,
                           .loop = train::LoopFlags(),
                           .recorder = train::RecorderFlags(seed)};
-  options.loop.steps = absl::GetFlag(FLAGS_steps);
+  options.loop.steps = *absl::GetFlag(FLAGS_steps);
   options.recorder.unit = "symbols";
   if (!sentence.empty()) {
     options.recorder.progress = train::ProgressOptions::kQuiet;

@@ -59,6 +59,54 @@ TEST(WordToSymbol, LearnsFromManySeedsAndSizes) {
   EXPECT_EQ(RunProgram("--batch_size=4 --dropout=0.1 --steps=600").status, 0);
 }
 
+TEST(WordToSymbol, Seq2SeqWritesTheSymbolsOneByOne) {
+  for (int seed = 1; seed <= 3; ++seed) {
+    const Result r =
+        RunProgram("--arch=seq2seq --seed=" + std::to_string(seed));
+    EXPECT_EQ(r.status, 0) << seed;
+    EXPECT_THAT(r.out, EndsWith("\naccuracy 9/9 sentences, 27/27 symbols\n"));
+    EXPECT_THAT(r.out, HasSubstr("\ntransformer.decoder.layers.0."
+                                 "multihead_attn.in_proj_weight "));
+  }
+  EXPECT_EQ(RunProgram("--arch=seq2seq --beam=3 --translate='two is two'").out,
+            "2 = 2\n");
+}
+
+// A fifth of the 81 statements is drawn by the seed and never learned from.
+TEST(WordToSymbol, ReadsComparisonsThatItHasNotSeen) {
+  for (int seed = 1; seed <= 20; ++seed) {
+    // The slower of the two for a few.
+    for (const std::string arch : {"encoder", "seq2seq"}) {
+      if (arch == "seq2seq" && seed > 4) continue;
+      const Result r = RunProgram("--corpus=comparisons --arch=" + arch +
+                                  " --seed=" + std::to_string(seed));
+      EXPECT_EQ(r.status, 0) << arch << " " << seed;
+      EXPECT_THAT(r.out,
+                  HasSubstr("\ntraining: accuracy 65/65 sentences, 195/195 "
+                            "symbols\n"));
+      EXPECT_THAT(r.out, EndsWith("\nheld back: accuracy 16/16 sentences, "
+                                  "48/48 symbols\n"));
+    }
+  }
+}
+
+TEST(WordToSymbol, SaysWhatOfTheHeldBackIsWrong) {
+  const Result r = RunProgram("--corpus=comparisons --steps=1");
+  EXPECT_EQ(r.status, 1);
+  const size_t parts = r.out.find("training: accuracy ");
+  ASSERT_NE(parts, std::string::npos);
+  EXPECT_THAT(r.out.substr(parts), HasSubstr("   (wanted "));
+}
+
+TEST(WordToSymbol, Seq2SeqTakesTargetsOfAnyLength) {
+  const std::string path =
+      Write("free.tsv",
+            "one\t1\ntwo is two\t= =\nthree is\t3 3 3 3\nnine less\t9 <\n");
+  const Result r = RunProgram("--arch=seq2seq --corpus=" + path);
+  EXPECT_EQ(r.status, 0) << r.out;
+  EXPECT_THAT(r.out, EndsWith("accuracy 4/4 sentences, 9/9 symbols\n"));
+}
+
 TEST(WordToSymbol, SameSeedSameOutputForAnyThreads) {
   // Without the speed.
   const auto run = [](const std::string& flags) {
@@ -68,6 +116,8 @@ TEST(WordToSymbol, SameSeedSameOutputForAnyThreads) {
   EXPECT_THAT(one, HasSubstr("loss"));
   EXPECT_EQ(one, run("--seed=5 --threads=3"));
   EXPECT_NE(one, run("--seed=6"));
+  const std::string seq2seq = "--arch=seq2seq --corpus=comparisons --steps=50 ";
+  EXPECT_EQ(run(seq2seq), run(seq2seq + "--threads=2"));
 }
 
 TEST(WordToSymbol, ExitsWithOneWhenItHasNotLearned) {
@@ -97,6 +147,13 @@ TEST(WordToSymbol, ShowsAttention) {
   EXPECT_THAT(text.str(), AllOf(HasSubstr("<svg"), HasSubstr("one is one"),
                                 HasSubstr("nine is nine"), HasSubstr("head 3"),
                                 HasSubstr("</svg>")));
+  // Rows are what is written, columns what is read.
+  EXPECT_THAT(
+      RunProgram("--attention --arch=seq2seq --translate='two is two' "
+                 "--attention_svg=" +
+                 svg)
+          .out,
+      AllOf(HasSubstr("(end)"), HasSubstr("head 3"), EndsWith("2 = 2\n")));
   const Result unwritable =
       RunProgram("--attention --translate=one --attention_svg=/nowhere/a.svg",
                  "2>&1 >/dev/null");
@@ -113,7 +170,7 @@ TEST(WordToSymbol, HelpExplainsEveryFlag) {
         "dropout", "corpus",    "words",      "symbols",
         "threads", "translate", "attention",  "attention_svg",
         "run_dir", "resume",    "log_every",  "checkpoint_every",
-        "seconds", "quiet"}) {
+        "seconds", "quiet",     "arch",       "beam"}) {
     EXPECT_THAT(r.out, HasSubstr(std::string("  --") + flag + "  "));
   }
 }
@@ -131,6 +188,10 @@ TEST(WordToSymbol, RefusesWrongFlags) {
   ExpectRefused("--d_model=1000000 --n_heads=1", "--d_model=1000000");
   ExpectRefused("--hidden=9223372036854775807", "--hidden=9223372036854775807");
   ExpectRefused("--n_layers=1000000000000", "--n_layers=1000000000000");
+  ExpectRefused("--arch=decoder", "--arch=decoder: wanted encoder or seq2seq");
+  ExpectRefused("--arch=seq2seq --beam=0", "--beam=0");
+  ExpectRefused("--beam=2", "--beam=2 goes with --arch=seq2seq");
+  ExpectRefused("--corpus=comparison", "comparison");
   ExpectRefused("one is one", "\"one\"");
   ExpectRefused("--log_every=0", "--log_every=0");
   ExpectRefused("--checkpoint_seconds=nan", "--checkpoint_seconds=nan");
@@ -195,6 +256,28 @@ TEST(WordToSymbol, RecordsARunAndGoesOnWithIt) {
   ExpectRefused("--resume=" + parts, "many is not a value for --steps");
 }
 
+// With another model and a corpus of which a part is held back.
+TEST(WordToSymbol, GoesOnWithASeq2SeqRun) {
+  const std::string whole = Temp("whole2"), parts = Temp("parts2");
+  const std::string flags =
+      "--arch=seq2seq --corpus=comparisons --beam=2 --steps=400 --run_dir=";
+  const Result r = RunProgram(flags + whole);
+  EXPECT_TRUE(std::filesystem::exists(
+      whole + "/checkpoints/step-000000400.safetensors"));
+  EXPECT_THAT(RunProgram(flags + parts + " --seconds=1e-4").out,
+              HasSubstr("to go on: --resume=" + parts));
+  const Result resumed = RunProgram("--seconds=0 --resume=" + parts);
+  EXPECT_THAT(resumed.out, HasSubstr("resumed at step "));
+  EXPECT_EQ(resumed.status, r.status);
+  EXPECT_EQ(Difference(whole, parts), "");
+  const auto last_line = [](const std::string& out) {
+    return out.substr(out.rfind("held back: "));
+  };
+  EXPECT_EQ(last_line(resumed.out), last_line(r.out));
+  ExpectRefused("--translate=one --arch=encoder --beam=1 --resume=" + parts,
+                "the store has no 'words.weight'");
+}
+
 TEST(WordToSymbol, CtrlCSavesAndSaysHowToGoOn) {
   for (const std::string signal : {"INT", "TERM"}) {
     const std::string folder = Temp("signal" + signal);
@@ -220,8 +303,34 @@ TEST(WordToSymbol, RefusesWrongFilesWithLineAndColumn) {
   ExpectRefused("--corpus=" + path, "3 words against 2 symbols");
   path = Write("bytes.tsv", "one is one\t1 = \xff\n");
   ExpectRefused("--corpus=" + path, path + ":1:16: ");
+  path = Write("symbol.tsv", "# one\n\none is one\t1 = one\n");
+  ExpectRefused("--corpus=" + path, path + ":3:16: ");
+  path = Write("tab.tsv", "one is one\n");
+  ExpectRefused("--corpus=" + path, path + ":1:11: 1 column, no tab");
+  path = Write("source.tsv", "one\t1\n\t1\n");
+  ExpectRefused("--corpus=" + path, path + ":2:1: no source");
+  path = Write("target.tsv", "one\t1\none \t \n");
+  ExpectRefused("--corpus=" + path, path + ":2:6: no target");
+  path = Write("nothing.tsv", "# no pairs\n\n");
+  ExpectRefused("--corpus=" + path, path + ":2:1: the file has no sentence");
   path = Write("words.txt", "one\none\n");
   ExpectRefused("--words=" + path, path + ":2:");
+}
+
+// As an editor on Windows leaves it: a byte-order mark, CRLF, and no end of the
+// last line.
+TEST(WordToSymbol, TakesFilesAsEditorsWriteThem) {
+  const std::string words = Write("words.txt", "\xEF\xBB\xBFone\r\ntwo\r\n");
+  const std::string symbols = Write("symbols.txt", "1\r\n2");
+  const std::string pairs =
+      Write("pairs.tsv",
+            "\xEF\xBB\xBF# a comment\r\n\r\none two\t1 2\r\n# another\r\n"
+            "two\t2");
+  const Result r = RunProgram("--corpus=" + pairs + " --words=" + words +
+                              " --symbols=" + symbols);
+  EXPECT_EQ(r.status, 0) << r.out;
+  EXPECT_THAT(r.out, EndsWith("one two -> 1 2\ntwo -> 2\n"
+                              "accuracy 2/2 sentences, 3/3 symbols\n"));
 }
 
 TEST(WordToSymbol, LearnsACorpusOfSeveralLengths) {

@@ -262,6 +262,60 @@ def encoder_layer():
             f.put_case("%s_%s." % (norm, activation), {"x": x}, layer, out)
 
 
+# True where a token stands.
+TARGET_MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]], dtype=torch.bool)
+MEMORY_MASK = torch.tensor([[1, 1, 0, 1, 1], [1, 1, 1, 0, 0]],
+                           dtype=torch.bool)
+
+
+def decoder_layer():
+    f = File("decoder_layer.txt")
+    c, h, hidden = 6, 2, 9
+    f.put("key_mask", TARGET_MASK)
+    f.put("memory_key_mask", MEMORY_MASK)
+    hidden_pairs = ~torch.ones(4, 4, dtype=torch.bool).tril()
+    values = None
+    for norm in "post", "pre":
+        layer = randomise(nn.TransformerDecoderLayer(
+            c, h, hidden, dropout=0.0, activation="gelu",
+            batch_first=True, norm_first=norm == "pre"), 0.3)
+        if values is None:
+            values = layer.state_dict()
+            f.put_parameters("parameter.", layer)
+        layer.load_state_dict(values)
+        inputs = {"x": leaf(2, 4, c), "memory": leaf(2, 5, c)}
+        out = layer(inputs["x"], inputs["memory"], tgt_mask=hidden_pairs,
+                    tgt_key_padding_mask=~TARGET_MASK,
+                    memory_key_padding_mask=~MEMORY_MASK)
+        f.put_case(norm + ".", inputs, layer, out)
+        out = layer(inputs["x"], inputs["memory"])
+        f.put_case(norm + "_open.", inputs, layer, out)
+
+
+def transformer():
+    f = File("transformer.txt")
+    c, h, hidden = 4, 2, 6
+    f.put("key_mask", TARGET_MASK)
+    f.put("memory_key_mask", MEMORY_MASK)
+    hidden_pairs = ~torch.ones(4, 4, dtype=torch.bool).tril()
+    values = None
+    for norm in "post", "pre":
+        model = randomise(nn.Transformer(
+            c, h, 1, 2, hidden, dropout=0.0, batch_first=True,
+            norm_first=norm == "pre"), 0.3)
+        if values is None:
+            values = model.state_dict()
+            f.put_parameters("parameter.", model)
+        model.load_state_dict(values)
+        inputs = {"source": leaf(2, 5, c), "target": leaf(2, 4, c)}
+        out = model(inputs["source"], inputs["target"],
+                    tgt_mask=hidden_pairs,
+                    src_key_padding_mask=~MEMORY_MASK,
+                    tgt_key_padding_mask=~TARGET_MASK,
+                    memory_key_padding_mask=~MEMORY_MASK)
+        f.put_case(norm + ".", inputs, model, out)
+
+
 class Tagger(nn.Module):
     """A class for each word of a sentence."""
 
@@ -316,6 +370,6 @@ if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     for make in (linear, layer_norm, norms, gated_mlp, multi_head_attention,
                  rotary_attention, attention_biases, encoder_layer,
-                 training_curve):
+                 training_curve, decoder_layer, transformer):
         torch.manual_seed(0)
         make()
