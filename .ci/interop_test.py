@@ -17,6 +17,7 @@ import numpy as np
 import PIL.Image
 import safetensors
 import safetensors.numpy
+import tokenizers
 from tensorboard.backend.event_processing import event_accumulator
 
 PROGRAMS = sys.argv[1]
@@ -100,6 +101,40 @@ class Interop(unittest.TestCase):
                 else:
                     self.assertEqual(tensors[name].dtype, x.dtype)
                     np.testing.assert_array_equal(tensors[name], x)
+
+    def test_arrays(self):
+        with np.errstate(over="ignore"):
+            f32 = NUMBERS.astype(np.float32)
+        wanted = {
+            "f64": NUMBERS,
+            "f32": f32,
+            "i32": np.array([-2**31, 0, 2**31 - 1], np.int32),
+            "i64": np.array([[-1], [2**53 + 1]], np.int64),
+            "bool": np.array([True, False, True]),
+            "empty": np.zeros((0, 5), np.float32),
+            "scalar": np.array(-7, np.float32),
+            "naïve/name": np.array(2, np.float32),
+        }
+        for name in ("stored.npz", "deflated.npz"):
+            with np.load(self.path(name)) as arrays:
+                self.assertEqual(list(arrays), list(wanted))
+                for key, x in wanted.items():
+                    self.assertEqual((arrays[key].dtype, arrays[key].shape),
+                                     (x.dtype, x.shape))
+                    np.testing.assert_array_equal(arrays[key], x)
+        self.assert_same(np.load(self.path("numbers.npy")), NUMBERS)
+
+    def test_tokenizers(self):
+        with open(self.path("ids.json")) as file:
+            wanted = json.load(file)
+        for name in ("pairs", "characters", "bytes"):
+            with self.subTest(name):
+                tokenizer = tokenizers.Tokenizer.from_file(
+                    self.path(name + ".json"))
+                ids = tokenizer.encode(wanted["text"]).ids
+                self.assertEqual(ids, wanted[name])
+                self.assertEqual(tokenizer.decode(ids), wanted["text"])
+        self.assertEqual(tokenizer.encode("<|end|>").ids, [256])
 
     def test_float16(self):
         with np.errstate(over="ignore"):
@@ -269,6 +304,19 @@ class Interop(unittest.TestCase):
             np.testing.assert_array_equal(copy[name], x)
         with safetensors.safe_open(self.path("copy"), "np") as file:
             self.assertEqual(file.metadata(), metadata)
+
+    def test_arrays_from_python(self):
+        arrays = {"f8": NUMBERS, "big": np.arange(6, dtype=">f4"),
+                  "fortran": np.asfortranarray(np.arange(6).reshape(2, 3)),
+                  "bool": np.array([[True], [False]])}
+        np.savez_compressed(self.path("python.npz"), **arrays)
+        program("interop", "copy", self.path("python.npz"),
+                self.path("copy.npz"))
+        with np.load(self.path("copy.npz")) as copy:
+            self.assertEqual(list(copy), list(arrays))
+            for name, x in arrays.items():
+                self.assertEqual(copy[name].dtype, x.dtype.newbyteorder("="))
+                np.testing.assert_array_equal(copy[name], x)
 
     def test_inspect_lists_what_python_wrote(self):
         types = {"F64": np.float64, "F32": np.float32, "F16": np.float16,

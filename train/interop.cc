@@ -5,15 +5,22 @@
 #include <iostream>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "autograd/ops.h"
 #include "nlohmann/json.hpp"
 #include "nn/parameter_store.h"
 #include "train/adam.h"
+#include "train/byte_pair.h"
+#include "train/character_tokenizer.h"
 #include "train/checkpoint.h"
 #include "train/metrics_log.h"
+#include "train/npy.h"
+#include "train/npz.h"
 #include "train/safetensors.h"
 #include "train/tensorboard.h"
 #include "train/text_file.h"
@@ -60,6 +67,48 @@ void WriteTensors(const std::string& folder) {
                          ElementType::kF16));
   Check(WriteSafetensors(folder + "/bf16.safetensors", {{"f64", numbers}}, {},
                          ElementType::kBF16));
+}
+
+void WriteArrays(const std::string& folder) {
+  const auto n = static_cast<int64_t>(kNumbers.size());
+  const Tensor numbers = Tensor::From({2, n / 2}, kNumbers);
+  const std::vector<NamedTensor> tensors = {
+      {"f64", numbers},
+      {"f32", numbers.To(DType::kFloat32)},
+      {"i32", Tensor::Of<int32_t>({3}, {-2147483647 - 1, 0, 2147483647})},
+      {"i64", Tensor::Of<int64_t>({2, 1}, {-1, 9007199254740993})},
+      {"bool", Tensor::Of<bool>({3}, {true, false, true})},
+      {"empty", Tensor::Zeros({0, 5})},
+      {"scalar", Tensor::Scalar(-7)},
+      {"naïve/name", Tensor::Scalar(2)}};
+  Check(SaveNpz(folder + "/stored.npz", tensors));
+  Check(SaveNpz(folder + "/deflated.npz", tensors, {.compress = true}));
+  Check(SaveNpy(folder + "/numbers.npy", numbers));
+}
+
+// Tokenisers, and the ids that they give the lines of text.txt.
+void WriteTokenizers(const std::string& folder) {
+  const std::string text =
+      "It's the reader's book; they've read it  twice.\n größer 12½ 你好 "
+      "👍🏽\n";
+  const auto pairs = Take(BytePairTokenizer::Train(
+      {text, text}, {.vocabulary_size = 400, .special_tokens = {"<|end|>"}}));
+  const auto characters = Take(CharacterTokenizer::Train(
+      {text}, {.special_tokens = {"<unk>"}, .unknown = "<unk>"}));
+  const auto bytes = Take(BytePairTokenizer::Bytes({"<|end|>"}));
+  nlohmann::json ids = {{"text", text}};
+  const std::pair<const char*, const Tokenizer*> all[] = {
+      {"pairs", &pairs}, {"characters", &characters}, {"bytes", &bytes}};
+  for (const auto& [name, tokenizer] : all) {
+    Check(tokenizer->Save(absl::StrCat(folder, "/", name, ".json")));
+    ids[name] = Take(tokenizer->Encode(text));
+  }
+  Check(WriteFile(folder + "/ids.json", ids.dump()));
+}
+
+// Writes the arrays of a .npz file again.
+void CopyArrays(const std::string& from, const std::string& to) {
+  Check(SaveNpz(to, Take(LoadNpz(from))));
 }
 
 // A checkpoint, and expected.json with what is in it.
@@ -143,12 +192,15 @@ int main(int argc, char** argv) {
   try {
     if (words.size() == 2 && words[0] == "write") {
       WriteTensors(words[1]);
+      WriteArrays(words[1]);
+      WriteTokenizers(words[1]);
       WriteCheckpoint(words[1]);
       WriteLogs(words[1]);
       return 0;
     }
     if (words.size() == 3 && words[0] == "copy") {
-      Copy(words[1], words[2]);
+      const bool arrays = absl::EndsWith(words[1], ".npz");
+      (arrays ? CopyArrays : Copy)(words[1], words[2]);
       return 0;
     }
     std::cerr << "interop: wanted write FOLDER, or copy FROM TO\n";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <unordered_set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -118,6 +119,19 @@ absl::StatusOr<Vocabulary> Vocabulary::FromWords(
     }
   }
   return vocabulary;
+}
+
+absl::StatusOr<Vocabulary> Vocabulary::FromTexts(
+    absl::Span<const absl::string_view> texts,
+    const std::vector<std::string>& first) {
+  std::vector<std::string> words = first;
+  std::unordered_set<std::string> seen(first.begin(), first.end());
+  for (const absl::string_view text : texts) {
+    for (const absl::string_view word : SplitWords(text)) {
+      if (seen.emplace(word).second) words.emplace_back(word);
+    }
+  }
+  return FromWords(words);
 }
 
 absl::StatusOr<Vocabulary> Vocabulary::Load(const std::string& path) {

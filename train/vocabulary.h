@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "train/tokenizer.h"
 
 namespace wengert::train {
 
@@ -21,24 +22,29 @@ namespace wengert::train {
 // letters and punctuation change; a word of punctuation alone disappears.
 std::vector<std::string> Tokenize(absl::string_view text);
 
-class Vocabulary {
+class Vocabulary : public Tokenizer {
  public:
   // Errors: no words, a word listed twice, an empty word, white space in a
   // word, bytes that are not UTF-8.
   static absl::StatusOr<Vocabulary> FromWords(
       const std::vector<std::string>& words);
+  // The words of texts as they stand between white space, in the order of their
+  // first appearance, behind those of `first` ("<pad>", say). Errors as above.
+  static absl::StatusOr<Vocabulary> FromTexts(
+      absl::Span<const absl::string_view> texts,
+      const std::vector<std::string>& first = {});
 
   // A file of one word a line. Errors name file, line and column.
   static absl::StatusOr<Vocabulary> Load(const std::string& path);
   // That of a file with this text.
   static absl::StatusOr<Vocabulary> Parse(absl::string_view text,
                                           const std::string& path);
-  absl::Status Save(const std::string& path) const;
+  absl::Status Save(const std::string& path) const override;
 
-  int64_t size() const { return static_cast<int64_t>(words_.size()); }
+  int64_t size() const override { return static_cast<int64_t>(words_.size()); }
 
   // NotFound for an unknown word, naming what was probably meant.
-  absl::StatusOr<int64_t> Id(absl::string_view word) const;
+  absl::StatusOr<int64_t> Id(absl::string_view word) const override;
 
   // Throws Error unless 0 <= id < size().
   const std::string& Word(int64_t id) const;
@@ -46,10 +52,11 @@ class Vocabulary {
   // The ids of words, or of a text's words as they stand between white space.
   absl::StatusOr<std::vector<int64_t>> Encode(
       const std::vector<std::string>& words) const;
-  absl::StatusOr<std::vector<int64_t>> Encode(absl::string_view text) const;
+  absl::StatusOr<std::vector<int64_t>> Encode(
+      absl::string_view text) const override;
 
   // The words joined by single spaces. Throws Error as Word does.
-  std::string Decode(absl::Span<const int64_t> ids) const;
+  std::string Decode(absl::Span<const int64_t> ids) const override;
 
  private:
   Vocabulary() = default;
