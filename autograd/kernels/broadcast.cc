@@ -1,10 +1,15 @@
 #include "autograd/kernels/broadcast.h"
 
 #include <array>
+#include <cmath>
+#include <type_traits>
 
+#include "absl/base/attributes.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/strided_loop.h"
 #include "autograd/kernels/vecmath.h"
+#include "autograd/kernels/vecmath_pow.h"
+#include "autograd/kernels/vecmath_trig.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
@@ -90,6 +95,52 @@ void Broadcast(Dims out, const T* a, Dims a_dims, const T* b, Dims b_dims, Y* y,
       });
 }
 
+// y = f(a, b, c)
+template <class A, class B, class C, class Y, class F>
+void Broadcast(Dims out, const A* a, Dims a_dims, const B* b, Dims b_dims,
+               const C* c, Dims c_dims, Y* y, F f) {
+  const auto loop = BroadcastLoop<3>(out, {a_dims, b_dims, c_dims});
+  ParallelFor(
+      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
+        loop.ForEachBlock(
+            begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
+              const auto with = [&](auto* x, int k, auto use) {
+                WithOperand(x + offsets[k], loop.stride(k), loop.row_stride(k),
+                            use);
+              };
+              with(a, 0, [&](auto a_rows) {
+                with(b, 1, [&](auto b_rows) {
+                  with(c, 2, [&](auto c_rows) {
+                    Block(rows, n, y + at, f, a_rows, b_rows, c_rows);
+                  });
+                });
+              });
+            });
+      });
+}
+
+// Read and written as bytes, bools make vectors.
+const uint8_t* AsBytes(const bool* x) {
+  return reinterpret_cast<const uint8_t*>(x);
+}
+uint8_t* AsBytes(bool* x) { return reinterpret_cast<uint8_t*>(x); }
+
+// The real part of 1 / (a + ib).
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline float ReciprocalReal(float a, float b) {
+  const double u = a, v = b, square = u * u + v * v;
+  const double y = u / square;
+  return static_cast<float>(
+      Select((square == 0) | (square == HUGE_VAL), 0.0, y));
+}
+// Scaled, so that no square overflows.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline double ReciprocalReal(double a, double b) {
+  const double x = std::fabs(a), y = std::fabs(b), large = Select(y > x, y, x);
+  const double u = a / large, v = b / large;
+  const double r = u / (u * u + v * v) / large;
+  const bool limit = ((large == 0) | (large == HUGE_VAL)) & (a == a) & (b == b);
+  return Select(limit, 0.0, r);
+}
+
 }  // namespace
 
 template <class T>
@@ -113,51 +164,69 @@ void Apply(Binary op, Dims out, const T* a, Dims a_dims, const T* b,
     case Binary::kMin:
       return broadcast(
           [](T u, T v) { return Select((u <= v) | (u != u), u, v); });
+    case Binary::kPow:
+      return broadcast([](T u, T v) { return Pow(u, double{v}); });
+    case Binary::kAtan2:
+      return broadcast([](T u, T v) { return Atan2(u, v); });
+    case Binary::kReciprocalReal:
+      return broadcast([](T u, T v) { return ReciprocalReal(u, v); });
   }
 }
 
 template <class T>
 void Apply(Compare op, Dims out, const T* a, Dims a_dims, const T* b,
            Dims b_dims, bool* y) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return Apply(op, out, AsBytes(a), a_dims, AsBytes(b), b_dims, y);
+  }
   const auto broadcast = [&](auto f) {
     Broadcast(out, a, a_dims, b, b_dims, y, f);
   };
   switch (op) {
     case Compare::kEq:
       return broadcast([](T u, T v) { return u == v; });
+    case Compare::kNe:
+      return broadcast([](T u, T v) { return u != v; });
     case Compare::kLt:
       return broadcast([](T u, T v) { return u < v; });
+    case Compare::kLe:
+      return broadcast([](T u, T v) { return u <= v; });
     case Compare::kGt:
       return Apply(Compare::kLt, out, b, b_dims, a, a_dims, y);
+    case Compare::kGe:
+      return Apply(Compare::kLe, out, b, b_dims, a, a_dims, y);
   }
+}
+
+void Apply(Logic op, Dims out, const bool* a, Dims a_dims, const bool* b,
+           Dims b_dims, bool* y) {
+  const auto broadcast = [&](auto f) {
+    Broadcast(out, AsBytes(a), a_dims, AsBytes(b), b_dims, AsBytes(y), f);
+  };
+  switch (op) {
+    case Logic::kAnd:
+      return broadcast([](uint8_t u, uint8_t v) -> uint8_t { return u & v; });
+    case Logic::kOr:
+      return broadcast([](uint8_t u, uint8_t v) -> uint8_t { return u | v; });
+    case Logic::kXor:
+      return broadcast([](uint8_t u, uint8_t v) -> uint8_t { return u ^ v; });
+  }
+}
+
+template <class T>
+void Lerp(Dims out, const T* a, Dims a_dims, const T* b, Dims b_dims,
+          const T* w, Dims w_dims, T* y) {
+  Broadcast(out, a, a_dims, b, b_dims, w, w_dims, y, [](T u, T v, T t) {
+    const T way = v - u;
+    return Select(t < T{0.5}, Fma(t, way, u), Fma(t - 1, way, v));
+  });
 }
 
 template <class T>
 void Where(Dims out, const bool* c, Dims c_dims, const T* a, Dims a_dims,
            const T* b, Dims b_dims, T* y) {
-  const auto loop = BroadcastLoop<3>(out, {c_dims, a_dims, b_dims});
-  const auto select = [](uint8_t u, T v, T w) { return Select(u != 0, v, w); };
-  // Read as bytes, conditions make vectors.
-  const uint8_t* c_bytes = reinterpret_cast<const uint8_t*>(c);
-  ParallelFor(
-      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
-        loop.ForEachBlock(
-            begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
-              WithOperand(c_bytes + offsets[0], loop.stride(0),
-                          loop.row_stride(0), [&](auto c_rows) {
-                            WithOperand(a + offsets[1], loop.stride(1),
-                                        loop.row_stride(1), [&](auto a_rows) {
-                                          WithOperand(
-                                              b + offsets[2], loop.stride(2),
-                                              loop.row_stride(2),
-                                              [&](auto b_rows) {
-                                                Block(rows, n, y + at, select,
-                                                      c_rows, a_rows, b_rows);
-                                              });
-                                        });
-                          });
-            });
-      });
+  Broadcast(out, AsBytes(c), c_dims, a, a_dims, b, b_dims, y,
+            [](uint8_t u, T v, T w) { return Select(u != 0, v, w); });
 }
 
 template <class T>
@@ -183,12 +252,16 @@ template void Apply(Binary, Dims, const double*, Dims, const double*, Dims,
 
 template void Apply(Compare, Dims, const float*, Dims, const float*, Dims,
                     bool*);
+template void Lerp(Dims, const float*, Dims, const float*, Dims, const float*,
+                   Dims, float*);
 template void Where(Dims, const bool*, Dims, const float*, Dims, const float*,
                     Dims, float*);
 template void BroadcastTo(Dims, const float*, Dims, float*);
 
 template void Apply(Compare, Dims, const double*, Dims, const double*, Dims,
                     bool*);
+template void Lerp(Dims, const double*, Dims, const double*, Dims,
+                   const double*, Dims, double*);
 template void Where(Dims, const bool*, Dims, const double*, Dims, const double*,
                     Dims, double*);
 template void BroadcastTo(Dims, const double*, Dims, double*);

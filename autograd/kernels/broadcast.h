@@ -9,9 +9,19 @@
 
 namespace wengert::kernels {
 
-// kMax and kMin take `a` when both are equal, and give NaN when either is NaN.
-enum class Binary { kAdd, kSub, kMul, kDiv, kMax, kMin };
-enum class Compare { kEq, kLt, kGt };
+enum class Binary {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMax,  // `a` when both are equal, NaN when either is
+  kMin,  // likewise
+  kPow,
+  kAtan2,          // of the point (b, a)
+  kReciprocalReal  // a / (a^2 + b^2); 0 at (0, 0) and at infinity
+};
+enum class Compare { kEq, kNe, kLt, kLe, kGt, kGe };
+enum class Logic { kAnd, kOr, kXor };
 
 // y[out] = a op b. T: float, double.
 template <class T>
@@ -22,6 +32,15 @@ void Apply(Binary op, Dims out, const T* a, Dims a_dims, const T* b,
 template <class T>
 void Apply(Compare op, Dims out, const T* a, Dims a_dims, const T* b,
            Dims b_dims, bool* y);
+
+// y[out] = whether a op b.
+void Apply(Logic op, Dims out, const bool* a, Dims a_dims, const bool* b,
+           Dims b_dims, bool* y);
+
+// y[out] = a + w (b - a), from the nearer end. T: float, double.
+template <class T>
+void Lerp(Dims out, const T* a, Dims a_dims, const T* b, Dims b_dims,
+          const T* w, Dims w_dims, T* y);
 
 // y[out] = c ? a : b. T: float, double, int32_t, int64_t, bool.
 template <class T>

@@ -128,11 +128,82 @@ TYPED_TEST(BroadcastTest, BitsDoNotDependOnThreads) {
   const Shape out = {61, 7, 301}, a_dims = {61, 1, 301}, b_dims = {7, 1};
   const auto a = RandomVector<T>(NumElements(a_dims), 5);
   const auto b = RandomVector<T>(NumElements(b_dims), 6);
-  ExpectSameBitsForAnyThreads([&] {
-    std::vector<T> y(NumElements(out));
-    Apply<T>(Binary::kDiv, out, a.data(), a_dims, b.data(), b_dims, y.data());
-    return y;
+  const auto check = [&](auto apply) {
+    ExpectSameBitsForAnyThreads([&] {
+      std::vector<T> y(NumElements(out));
+      apply(y.data());
+      return y;
+    });
+  };
+  for (Binary op :
+       {Binary::kDiv, Binary::kPow, Binary::kAtan2, Binary::kReciprocalReal}) {
+    check([&](T* y) {
+      Apply<T>(op, out, a.data(), a_dims, b.data(), b_dims, y);
+    });
+  }
+  check([&](T* y) {
+    Lerp<T>(out, a.data(), a_dims, b.data(), b_dims, a.data(), a_dims, y);
   });
+}
+
+// What a row holds at a place has the bits that it has alone.
+TYPED_TEST(BroadcastTest, BitsDoNotDependOnPlace) {
+  using T = TypeParam;
+  const Shape all = {1001}, one = {1};
+  const auto a = RandomVector<T>(1001, 7), b = RandomVector<T>(1001, 8);
+  for (Binary op : {Binary::kPow, Binary::kAtan2, Binary::kReciprocalReal}) {
+    std::vector<T> y(1001), alone(1001);
+    Apply<T>(op, all, a.data(), all, b.data(), all, y.data());
+    for (int i = 0; i < 1001; ++i) {
+      Apply<T>(op, one, &a[i], one, &b[i], one, &alone[i]);
+    }
+    ExpectSameBits(alone, y);
+  }
+}
+
+TYPED_TEST(BroadcastTest, ReciprocalRealIsExactFarOutToo) {
+  using T = TypeParam;
+  const auto at = [](double a, double b) {
+    const T u = static_cast<T>(a), v = static_cast<T>(b);
+    T y;
+    Apply<T>(Binary::kReciprocalReal, Shape{}, &u, Shape{}, &v, Shape{}, &y);
+    return double{y};
+  };
+  EXPECT_EQ(at(3, 4), static_cast<T>(0.12));
+  EXPECT_EQ(at(-4, 3), static_cast<T>(-0.16));
+  EXPECT_NEAR(at(2e20, 1e20) * 1e20, 0.4, 1e-7);
+  EXPECT_NEAR(at(1e-20, -2e-20) * 1e-20, 0.2, 1e-7);
+  EXPECT_EQ(at(0, 0), 0);
+  EXPECT_EQ(at(0, 5), 0);
+  for (double inf : {INFINITY, -INFINITY}) {
+    EXPECT_EQ(at(inf, 1), 0);
+    EXPECT_EQ(at(1, inf), 0);
+    EXPECT_EQ(at(inf, inf), 0);
+  }
+  for (double other : {0.0, 1.0, double{INFINITY}, double{NAN}}) {
+    EXPECT_TRUE(std::isnan(at(NAN, other)));
+    EXPECT_TRUE(std::isnan(at(other, NAN)));
+  }
+}
+
+TYPED_TEST(BroadcastTest, LerpMeetsBothEnds) {
+  using T = TypeParam;
+  const Shape out = {3, 4}, column = {3, 1}, row = {4}, scalar = {};
+  const auto a = RandomVector<T>(3, 9), b = RandomVector<T>(4, 10);
+  for (T w : {T{0}, T{1}, T{0.25}, T{0.75}, T{2}, T{-1}}) {
+    std::vector<T> y(12);
+    Lerp<T>(out, a.data(), column, b.data(), row, &w, scalar, y.data());
+    for (int i = 0; i < 12; ++i) {
+      const T u = a[i / 4], v = b[i % 4];
+      if (w == 0) {
+        EXPECT_EQ(y[i], u);
+      } else if (w == 1) {
+        EXPECT_EQ(y[i], v);
+      } else {
+        EXPECT_NEAR(y[i], u + double{w} * (double{v} - double{u}), 1e-6);
+      }
+    }
+  }
 }
 
 template <class T>
@@ -150,7 +221,10 @@ void CheckCompare(const std::vector<T>& values) {
     }
   };
   check(Compare::kEq, [](T a, T b) { return a == b; });
+  check(Compare::kNe, [](T a, T b) { return a != b; });
   check(Compare::kLt, [](T a, T b) { return a < b; });
+  check(Compare::kLe, [](T a, T b) { return a <= b; });
+  check(Compare::kGe, [](T a, T b) { return a >= b; });
   check(Compare::kGt, [](T a, T b) { return a > b; });
 }
 
@@ -159,6 +233,25 @@ TEST(CompareTest, AgreesWithTheLanguage) {
   CheckCompare<double>({0, -0., 1, -1, NAN, INFINITY, -INFINITY, 0x1p-1074});
   CheckCompare<int32_t>({0, 1, -1, INT32_MAX, INT32_MIN});
   CheckCompare<int64_t>({0, 1, -1, INT64_MAX, INT64_MIN, int64_t{1} << 32});
+}
+
+TEST(CompareTest, BoolsAndTheirLogic) {
+  const bool a[] = {false, false, true, true}, b[] = {false, true};
+  const Shape out = {2, 2}, row = {2};
+  bool y[4];
+  const auto check = [&](auto op, std::vector<int> want) {
+    Apply(op, out, a, out, b, row, y);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(y[i], want[i] != 0) << i;
+  };
+  check(Compare::kEq, {1, 0, 0, 1});
+  check(Compare::kNe, {0, 1, 1, 0});
+  check(Compare::kLt, {0, 1, 0, 0});
+  check(Compare::kLe, {1, 1, 0, 1});
+  check(Compare::kGt, {0, 0, 1, 0});
+  check(Compare::kGe, {1, 0, 1, 1});
+  check(Logic::kAnd, {0, 0, 0, 1});
+  check(Logic::kOr, {0, 1, 1, 1});
+  check(Logic::kXor, {0, 1, 1, 0});
 }
 
 template <class T>

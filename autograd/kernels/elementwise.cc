@@ -1,31 +1,18 @@
 #include "autograd/kernels/elementwise.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
-#include "absl/base/attributes.h"
-#include "autograd/kernels/loop.h"
+#include "autograd/kernels/map.h"
 #include "autograd/kernels/vecmath.h"
-#include "autograd/parallel.h"
+#include "autograd/kernels/vecmath_pow.h"
+#include "autograd/kernels/vecmath_trig.h"
 
 namespace wengert::kernels {
 namespace {
-
-// body(i) for every i < n, in any order; it is inlined into one vector loop.
-template <class Body>
-void ForEach(int64_t n, Body body) {
-  ParallelFor(n, GrainOf(n, 1), [body](int64_t begin, int64_t end) {
-    WENGERT_INDEPENDENT
-    for (int64_t i = begin; i < end; ++i) body(i);
-  });
-}
-
-template <class T, class F>
-void Map(int64_t n, const T* x, T* y, F f) {
-  ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] = f(x[i]); });
-}
 
 // dx = dy f'(x), or dx += dy f'(x), and y = f(x) unless it is null.
 template <class T, class F, class Slope>
@@ -50,6 +37,30 @@ void MapGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx, T* y,
   } else {
     run([](T d, T s, const T*) ABSL_ATTRIBUTE_ALWAYS_INLINE { return d * s; });
   }
+}
+
+// y = f(x), and far(x) where |x| > limit: blocks without such numbers, which is
+// nearly all, are vector loops.
+template <class T, class F, class Far>
+void MapWithin(T limit, int64_t n, const T* x, T* y, F f, Far far) {
+  constexpr int64_t kBlock = 256;
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
+    for (; begin < end; begin += kBlock) {
+      const int64_t block_end = std::min(begin + kBlock, end);
+      int any_far = 0;
+      for (int64_t i = begin; i < block_end; ++i) {
+        any_far |= std::fabs(x[i]) > limit;
+      }
+      if (any_far) {
+        for (int64_t i = begin; i < block_end; ++i) {
+          y[i] = std::fabs(x[i]) > limit ? far(x[i]) : f(x[i]);
+        }
+        continue;
+      }
+      WENGERT_INDEPENDENT
+      for (int64_t i = begin; i < block_end; ++i) y[i] = f(x[i]);
+    }
+  });
 }
 
 // x sigma(v) where v has the sign of x: SiLU has v = x. `near` is x, or where
@@ -177,6 +188,42 @@ void Apply(Unary op, int64_t n, const T* x, T* y) {
       return Map(n, x, y, [](T v) { return v * v; });
     case Unary::kSigmoid:
       return Map(n, x, y, [](T v) { return Sigmoid(v); });
+    case Unary::kExpm1:
+      return Map(n, x, y, [](T v) { return Expm1(v); });
+    case Unary::kLog1p:
+      return Map(n, x, y, [](T v) { return Log1p(v); });
+    case Unary::kSin:
+      return MapWithin(
+          T{kSinLimit<T>}, n, x, y, [](T v) { return Sin(v); },
+          [](T v) { return std::sin(v); });
+    case Unary::kCos:
+      return MapWithin(
+          T{kSinLimit<T>}, n, x, y, [](T v) { return Cos(v); },
+          [](T v) { return std::cos(v); });
+    case Unary::kSign:
+      return Map(n, x, y, [](T v) {
+        return Select(v > 0, T{1}, Select(v < 0, T{-1}, v));
+      });
+    case Unary::kFloor:
+      return Map(n, x, y, [](T v) { return std::floor(v); });
+    case Unary::kCeil:
+      return Map(n, x, y, [](T v) { return std::ceil(v); });
+    case Unary::kTrunc:
+      return Map(n, x, y, [](T v) { return std::trunc(v); });
+    case Unary::kRound:
+      return Map(n, x, y, [](T v) { return std::nearbyint(v); });
+  }
+}
+
+template <class T>
+void Apply(Predicate op, int64_t n, const T* x, bool* y) {
+  switch (op) {
+    case Predicate::kNan:
+      return Map(n, x, y, [](T v) { return v != v; });
+    case Predicate::kInf:
+      return Map(n, x, y, [](T v) { return std::fabs(v) == T(HUGE_VAL); });
+    case Predicate::kFinite:
+      return Map(n, x, y, [](T v) { return std::fabs(v) < T(HUGE_VAL); });
   }
 }
 
@@ -194,7 +241,7 @@ void PowScalar(int64_t n, const T* x, double p, T* y) {
   if (p == -1) return Apply(Unary::kReciprocal, n, x, y);
   if (p == 0.5) return Apply(Unary::kSqrt, n, x, y);
   if (p == -0.5) return Apply(Unary::kRsqrt, n, x, y);
-  Map(n, x, y, [p](T v) { return static_cast<T>(std::pow(double{v}, p)); });
+  Map(n, x, y, [p](T v) { return Pow(v, p); });
 }
 
 template <class T>
@@ -272,6 +319,7 @@ void ActivateGrad(Activation f, int64_t n, const T* x, const T* dy,
 }
 
 template void Apply(Unary, int64_t, const float*, float*);
+template void Apply(Predicate, int64_t, const float*, bool*);
 template void Affine(int64_t, float, float, const float*, float*);
 template void PowScalar(int64_t, const float*, double, float*);
 template void Accumulate(int64_t, const float*, float*);
@@ -281,6 +329,7 @@ template void ActivateGrad(Activation, int64_t, const float*, const float*,
                            bool, float*, float*);
 
 template void Apply(Unary, int64_t, const double*, double*);
+template void Apply(Predicate, int64_t, const double*, bool*);
 template void Affine(int64_t, double, double, const double*, double*);
 template void PowScalar(int64_t, const double*, double, double*);
 template void Accumulate(int64_t, const double*, double*);

@@ -22,11 +22,23 @@ enum class Unary {
   kReciprocal,  // 1 / x
   kSquare,
   kSigmoid,
+  kExpm1,  // e^x - 1
+  kLog1p,  // ln(1 + x)
+  kSin,
+  kCos,
+  kSign,  // x itself where that is 0 or NaN
+  kFloor,
+  kCeil,
+  kTrunc,
+  kRound,  // ties to even
 };
+enum class Predicate { kNan, kInf, kFinite };
 
 // y = op(x).
 template <class T>
 void Apply(Unary op, int64_t n, const T* x, T* y);
+template <class T>
+void Apply(Predicate op, int64_t n, const T* x, bool* y);
 
 // y = a x + b, rounded once.
 template <class T>

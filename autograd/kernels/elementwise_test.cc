@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/kernels/kernel_testlib.h"
+#include "autograd/kernels/piecewise.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -42,6 +43,16 @@ const std::vector<UnaryCase>& UnaryCases() {
       {Unary::kReciprocal, [](double x) { return 1 / x; }},
       {Unary::kSquare, [](double x) { return x * x; }},
       {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {Unary::kExpm1, [](double x) { return std::expm1(x); }},
+      {Unary::kLog1p, [](double x) { return std::log1p(x); }},
+      {Unary::kSin, [](double x) { return std::sin(x); }},
+      {Unary::kCos, [](double x) { return std::cos(x); }},
+      {Unary::kSign,
+       [](double x) { return std::isnan(x) ? x : (x > 0) - (x < 0); }},
+      {Unary::kFloor, [](double x) { return std::floor(x); }},
+      {Unary::kCeil, [](double x) { return std::ceil(x); }},
+      {Unary::kTrunc, [](double x) { return std::trunc(x); }},
+      {Unary::kRound, [](double x) { return std::nearbyint(x); }},
   };
   return *cases;
 }
@@ -61,7 +72,8 @@ void ExpectClose(T got, double want, double relative, double at) {
 template <class T>
 void CheckUnary(double relative) {
   std::vector<T> x = RandomVector<T>(1000, 1, -5, 5);
-  for (double special : {0.0, -0.0, 1.0, -1.0, kInf, -kInf, kNan}) {
+  for (double special :
+       {0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -1.5, 1e18, kInf, -kInf, kNan}) {
     x.push_back(static_cast<T>(special));
   }
   for (const UnaryCase& c : UnaryCases()) {
@@ -79,59 +91,122 @@ TEST(ElementwiseTest, UnaryAgreesWithDoubles) {
 }
 
 // The kernels of one input, by their one shape.
-using Kernel = std::function<void(int64_t, const float*, float*)>;
-std::vector<Kernel> Kernels() {
-  std::vector<Kernel> kernels;
+template <class T>
+using Kernel = std::function<void(int64_t, const T*, T*)>;
+template <class T>
+std::vector<Kernel<T>> Kernels() {
+  std::vector<Kernel<T>> kernels;
   for (const UnaryCase& c : UnaryCases()) {
-    kernels.push_back([op = c.op](int64_t n, const float* x, float* y) {
-      Apply(op, n, x, y);
-    });
+    kernels.push_back(
+        [op = c.op](int64_t n, const T* x, T* y) { Apply(op, n, x, y); });
   }
-  kernels.push_back(
-      [](int64_t n, const float* x, float* y) { Affine(n, 3.f, -.1f, x, y); });
+  kernels.push_back([](int64_t n, const T* x, T* y) {
+    Affine(n, T{3}, static_cast<T>(-.1), x, y);
+  });
   for (double p : {3.0, 1.7}) {
     kernels.push_back(
-        [p](int64_t n, const float* x, float* y) { PowScalar(n, x, p, y); });
+        [p](int64_t n, const T* x, T* y) { PowScalar(n, x, p, y); });
   }
   for (Activation f : {Activation::kRelu, Activation::kGelu,
                        Activation::kGeluTanh, Activation::kSilu}) {
     kernels.push_back(
-        [f](int64_t n, const float* x, float* y) { Activate(f, n, x, y); });
-    kernels.push_back([f](int64_t n, const float* x, float* y) {
+        [f](int64_t n, const T* x, T* y) { Activate(f, n, x, y); });
+    kernels.push_back([f](int64_t n, const T* x, T* y) {
       ActivateGrad(f, n, x, x, false, y);
     });
+  }
+  for (const Piecewise& f :
+       {Piecewise{Piecewise::kAbs}, Piecewise{Piecewise::kClamp, -1, 2},
+        Piecewise{Piecewise::kLeakyRelu, 0.1}, Piecewise{Piecewise::kElu, 1.5},
+        Piecewise{Piecewise::kSoftplus, 2}}) {
+    kernels.push_back([f](int64_t n, const T* x, T* y) { Apply(f, n, x, y); });
+    kernels.push_back(
+        [f](int64_t n, const T* x, T* y) { ApplyGrad(f, n, x, x, false, y); });
   }
   return kernels;
 }
 
-TEST(ElementwiseTest, ResultsDependOnNeitherPlaceNorThreads) {
-  const std::vector<float> x = RandomVector<float>(kLong, 2, -9, 9);
-  for (const Kernel& kernel : Kernels()) {
-    std::vector<float> whole(kLong);
+template <class T>
+void CheckPlaceAndThreads() {
+  std::vector<T> x = RandomVector<T>(kLong, 2, -9, 9);
+  x[300] = static_cast<T>(1e25);  // where sin and cos leave their fast path
+  for (const Kernel<T>& kernel : Kernels<T>()) {
+    std::vector<T> whole(kLong);
     kernel(kLong, x.data(), whole.data());
 
-    std::vector<float> in_place = x;
+    std::vector<T> in_place = x;
     kernel(kLong, in_place.data(), in_place.data());
     ExpectSameBits(in_place, whole);
 
     // The same numbers, one element further on and cut in pieces.
-    std::vector<float> shifted(1001), pieces(1001);
+    std::vector<T> shifted(1001), pieces(1001);
     std::copy_n(x.begin(), 1000, shifted.begin() + 1);
     for (int64_t i = 1; i < 1001; i += 5) kernel(5, &shifted[i], &pieces[i]);
     ExpectSameBits({pieces.begin() + 1, pieces.end()},
-                   std::vector<float>(whole.begin(), whole.begin() + 1000));
+                   std::vector<T>(whole.begin(), whole.begin() + 1000));
 
     ExpectSameBitsForAnyThreads([&] {
-      std::vector<float> y(kLong);
+      std::vector<T> y(kLong);
       kernel(kLong, x.data(), y.data());
       return y;
     });
   }
 }
 
+TEST(ElementwiseTest, ResultsDependOnNeitherPlaceNorThreads) {
+  CheckPlaceAndThreads<float>();
+  CheckPlaceAndThreads<double>();
+}
+
 TEST(ElementwiseTest, NothingIsAnInputToo) {
-  for (const Kernel& kernel : Kernels()) kernel(0, nullptr, nullptr);
+  for (const auto& kernel : Kernels<float>()) kernel(0, nullptr, nullptr);
   EXPECT_TRUE(AllFinite<float>(0, nullptr));
+}
+
+// Far from 0 every digit of pi counts, and neighbours near 0 stay as they are.
+TEST(ElementwiseTest, SinAndCosOfHugeNumbers) {
+  std::vector<double> x = RandomVector<double>(1000, 6, -4, 4);
+  const std::vector<double> near = Map(Unary::kSin, x);
+  for (size_t i = 0; i < x.size(); i += 37) x[i] = 1e22 * (x[i] + 1);
+  const std::vector<double> sin = Map(Unary::kSin, x);
+  const std::vector<double> cos = Map(Unary::kCos, x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (i % 37 != 0) {
+      EXPECT_EQ(sin[i], near[i]);
+      continue;
+    }
+    EXPECT_EQ(sin[i], std::sin(x[i]));
+    EXPECT_EQ(cos[i], std::cos(x[i]));
+    const float single = static_cast<float>(x[i]);
+    EXPECT_NEAR(Map<float>(Unary::kSin, {single})[0], std::sin(double{single}),
+                1e-7);
+  }
+  EXPECT_NEAR(Map<double>(Unary::kSin, {1e22})[0], -0.8522008497671888, 1e-15);
+}
+
+template <class T>
+void CheckPredicates() {
+  using Limits = std::numeric_limits<T>;
+  const T x[] = {0,
+                 -1,
+                 Limits::max(),
+                 Limits::denorm_min(),
+                 Limits::infinity(),
+                 -Limits::infinity(),
+                 Limits::quiet_NaN()};
+  const auto check = [&](Predicate op, std::vector<int> want) {
+    bool y[7];
+    Apply(op, 7, x, y);
+    for (int i = 0; i < 7; ++i) EXPECT_EQ(y[i], want[i] != 0) << i;
+  };
+  check(Predicate::kNan, {0, 0, 0, 0, 0, 0, 1});
+  check(Predicate::kInf, {0, 0, 0, 0, 1, 1, 0});
+  check(Predicate::kFinite, {1, 1, 1, 1, 0, 0, 0});
+}
+
+TEST(ElementwiseTest, Predicates) {
+  CheckPredicates<float>();
+  CheckPredicates<double>();
 }
 
 TEST(ElementwiseTest, Affine) {
