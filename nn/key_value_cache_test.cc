@@ -179,9 +179,12 @@ TEST(KeyValueCacheTest, CopiesAreIndependent) {
   DecoderCache copy = cache;
   m.decoder.Step(other, copy);
   EXPECT_EQ(cache.length(), 3);
+  // Both write their fourth position.
   const Tensor last = m.decoder.Step(Slice(x, 1, 3, 1), cache);
-  m.decoder.Step(other, copy);
   EXPECT_TRUE(SameBits(last, Slice(m.decoder(x, memory), 1, 3, 1)));
+  const Tensor branch = Concat({Slice(x, 1, 0, 3), other, other}, 1);
+  EXPECT_TRUE(SameBits(m.decoder.Step(other, copy),
+                       Slice(m.decoder(branch, memory), 1, 4, 1)));
 }
 
 TEST(KeyValueCacheTest, SelectsSequences) {

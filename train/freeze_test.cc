@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "nn/linear.h"
 #include "train/adam.h"
+#include "train/checkpoint.h"
 #include "train/clip.h"
 
 namespace wengert::train {
@@ -56,6 +57,22 @@ TEST(FreezeTest, ANormLeavesItOut) {
   for (const double g : model.down.bias().grad().ToVector()) squares += g * g;
   const double norm = ClipGradNorm(store, 1e9).norm;
   EXPECT_FLOAT_EQ(norm * norm, squares);
+}
+
+// Values are loaded into it; whether it is frozen is the program's to say.
+TEST(FreezeTest, AFileHasItsValuesAlone) {
+  nn::ParameterStore store(DType::kFloat32, 1), other(DType::kFloat32, 2);
+  const Model model(store.root()), copy(other.root());
+  store.Freeze("up.*");
+  other.Freeze("down.*");
+  const std::string path = ::testing::TempDir() + "/frozen.safetensors";
+  ASSERT_TRUE(SaveParameters(path, store).ok());
+  ASSERT_TRUE(LoadParameters(path, other).ok());
+  EXPECT_TRUE(SameBits(copy.down.weight(), model.down.weight()));
+  EXPECT_TRUE(SameBits(copy.up.weight(), model.up.weight()));
+  copy.Backward();
+  EXPECT_TRUE(copy.up.weight().grad().defined());
+  EXPECT_FALSE(copy.down.weight().grad().defined());
 }
 
 }  // namespace

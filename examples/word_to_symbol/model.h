@@ -57,6 +57,9 @@ class Model {
   nn::Linear head_;
 };
 
+// Its embeddings have no factor sqrt(d_model): rows that start as normal (0, 1)
+// would drown the positions, by which a symbol finds its word, and the model
+// would learn the sentences that it is shown by heart.
 // Symbol ids are followed by two tokens: one that ends a translation and one
 // that starts it.
 class Seq2Seq {
