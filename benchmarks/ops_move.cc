@@ -158,9 +158,9 @@ void RegisterSolvers() {
                });
     RegisterOp(Name("BM_SolveTriangular", batch, n), {.flops = cube},
                {.flops = 3 * cube}, [=](Inputs& inputs) {
-                 return [a = inputs.Value({batch, n, n}, 0.5, 1),
+                 return [a = inputs.Value({batch, n, n}) + 8 * Eye(n),
                          b = inputs.Value({batch, n, n})] {
-                   return SolveTriangular(a + 8 * Eye(n), b);
+                   return SolveTriangular(a, b);
                  };
                });
   }

@@ -6,7 +6,8 @@
 //   rows        in the first alone
 //   columns     in the second alone
 // so the step is MatMul of [batch, rows, contracted] and [batch, contracted,
-// columns].
+// columns]; or, where nothing is contracted, a product of elements, and where
+// nothing else is left, one Dot for each of the batch.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "autograd/ops.h"
 #include "autograd/ops/axis_util.h"
+#include "autograd/ops/row_dot.h"
 
 namespace wengert {
 namespace {
@@ -275,12 +277,21 @@ class Einsummer {
     for (char c : letters)
       dims.push_back(SizeOf(Has(a.letters, c) ? a : b, Letters(1, c)));
     ResultShape("Einsum", dims);  // what is between may be too large
+    return {Shaped(Product(a, b, k), dims), letters};
+  }
+
+  static Tensor Product(const Factor& a, const Factor& b, const Kinds& k) {
+    if (!k.contracted.empty() && k.rows.empty() && k.columns.empty()) {
+      const auto rows = [&](const Factor& f) {
+        return Shaped(Ordered(f, k.batch + k.contracted),
+                      {SizeOf(f, k.batch), SizeOf(f, k.contracted)});
+      };
+      return RowDot(rows(a), rows(b));
+    }
     const Matrices ma = MatricesOf(a, k.batch, k.rows, k.contracted);
     const Matrices mb = MatricesOf(b, k.batch, k.contracted, k.columns);
-    const Tensor product = k.contracted.empty()
-                               ? ma.x * mb.x
-                               : MatMul(ma.x, mb.x, {ma.swapped, mb.swapped});
-    return {Shaped(product, dims), letters};
+    return k.contracted.empty() ? ma.x * mb.x
+                                : MatMul(ma.x, mb.x, {ma.swapped, mb.swapped});
   }
 
   const std::string& text_;

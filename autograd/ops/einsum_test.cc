@@ -92,6 +92,7 @@ TEST(EinsumTest, RunsOnMatMul) {
   EXPECT_THAT(operations("bqhd,bkhd->bhqk", {u, u}), ElementsAre(1, 2, 0, 3));
   EXPECT_THAT(operations("bij,kj->bik", {t, s}), ElementsAre(1, 0, 0, 2));
   EXPECT_THAT(operations("ij,jk,kl->il", {s, s, s}), ElementsAre(2, 0, 0, 0));
+  EXPECT_THAT(operations("bi,bi->b", {s, s}), ElementsAre(0, 0, 0, 0));
   EXPECT_THAT(operations("ij,ij->ij", {s, s}), ElementsAre(0, 0, 1, 3));
 }
 
