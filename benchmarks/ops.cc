@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
     RegisterFused();
     RegisterGemm();
     RegisterElementwise();
+    RegisterMoving();
     RegisterOptimizers();
     RegisterTape();
     benchmark::RunSpecifiedBenchmarks();

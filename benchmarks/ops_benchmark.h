@@ -77,6 +77,7 @@ std::string Name(const Parts&... parts) {
 // Each file's own.
 void RegisterFused();
 void RegisterGemm();
+void RegisterMoving();
 void RegisterElementwise();
 void RegisterOptimizers();
 void RegisterTape();

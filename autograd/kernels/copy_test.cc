@@ -236,5 +236,38 @@ TEST(RowsTest, BitsDoNotDependOnThreads) {
   });
 }
 
+// y[i, j] = x[rows - 1 - i, columns - 1 - j], and into every other place.
+TEST(CopyStridedTest, AnyStrides) {
+  for (const auto& [rows, columns] :
+       {std::pair<int64_t, int64_t>{1, 1}, {2, 3}, {3, 50000}, {30000, 3}}) {
+    const auto x = Iota<float>(rows * columns);
+    std::vector<float> y(x.size(), -1), apart(2 * x.size(), -1);
+    const float* last = x.data() + x.size() - 1;
+    CopyStrided({rows, columns}, last, {-columns, -1}, y.data(), {columns, 1});
+    CopyStrided({rows, columns}, last, {-columns, -1}, apart.data(),
+                {2 * columns, 2});
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(y[i], x[x.size() - 1 - i]);
+      ASSERT_EQ(apart[2 * i], y[i]);
+      ASSERT_EQ(apart[2 * i + 1], -1);
+    }
+  }
+}
+
+TEST(AddBlocksTest, AddsToPartOfEachRow) {
+  for (const auto& [outer, n] :
+       {std::pair<int64_t, int64_t>{2, 3}, {3, 0}, {40000, 2}, {2, 30001}}) {
+    const auto x = Iota<double>(outer * n);
+    std::vector<double> y(outer * (n + 2), 1);
+    AddBlocks(outer, n, x.data(), n, y.data() + 1, n + 2);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = -1; i <= n; ++i) {
+        const double added = i < 0 || i == n ? 0 : x[o * n + i];
+        ASSERT_EQ(y[o * (n + 2) + i + 1], 1 + added);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wengert::kernels

@@ -25,12 +25,16 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
                 int64_t columns, const T* x, const T* src, T* y) {
   using S = SumType<T>;
   const int64_t at = o * s.n * s.inner + column;
+  // Rows of y, or the whole when these columns are all there are.
+  const bool whole = columns == s.inner;
+  const int64_t rows = whole ? 1 : s.n, width = whole ? s.n * columns : columns;
   const auto to_y = [&](const auto& term) {
-    for (int64_t r = 0; r < s.n; ++r) {
-      T* out = y + at + r * s.inner;
-      for (int64_t i = 0; i < columns; ++i) {
-        const S from_x = x ? static_cast<S>(x[out - y + i]) : S{0};
-        out[i] = static_cast<T>(from_x + term(r, i));
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t first = at + r * s.inner;
+      WENGERT_INDEPENDENT
+      for (int64_t i = 0; i < width; ++i) {
+        const S from_x = x ? static_cast<S>(x[first + i]) : S{0};
+        y[first + i] = static_cast<T>(from_x + term(r * width + i));
       }
     }
   };
@@ -52,7 +56,7 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
     }
   };
   if (s.m <= kFewTerms) {
-    to_y([](int64_t, int64_t) { return S{0}; });
+    to_y([](int64_t) { return S{0}; });
     add_terms(y + at, s.inner);
     return;
   }
@@ -60,7 +64,7 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
   S* const sums = memory.data();
   std::fill_n(sums, s.n * columns, S{0});
   add_terms(sums, columns);
-  to_y([=](int64_t r, int64_t i) { return sums[r * columns + i]; });
+  to_y([=](int64_t i) { return sums[i]; });
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 //   rows        in the first alone
 //   columns     in the second alone
 // so the step is MatMul of [batch, rows, contracted] and [batch, contracted,
-// columns].
+// columns]; or, where nothing is contracted, a product of elements, and where
+// nothing else is left, one Dot for each of the batch.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "autograd/ops.h"
 #include "autograd/ops/axis_util.h"
+#include "autograd/ops/row_dot.h"
 
 namespace wengert {
 namespace {
@@ -129,6 +131,9 @@ class Einsummer {
         known = mine;
       }
     }
+    DimVector dims;
+    for (char c : equation_.result) dims.push_back(size[c]);
+    ResultShape("Einsum", dims);  // before anything is computed
   }
 
   // The diagonal for each letter that stands twice.
@@ -234,9 +239,13 @@ class Einsummer {
     if (letters == f.letters) return f.x;
     return moves ? Permute(f.x, axes) : Reshape(f.x, Shape(dims));
   }
+  static Tensor Shaped(const Tensor& x, absl::Span<const int64_t> dims) {
+    const Shape shape(dims);
+    return x.shape() == shape ? x : Reshape(x, shape);
+  }
 
-  // f as [batch, outer, inner], or [batch, inner, outer] when that needs no
-  // copy and the other does: `swapped` then.
+  // f as [batch, outer, inner] (without letters for a batch [outer, inner]), or
+  // with the last two swapped when that needs no copy and the other does.
   struct Matrices {
     Tensor x;
     bool swapped;
@@ -247,9 +256,11 @@ class Einsummer {
                          f.letters == batch + inner + outer;
     const Tensor x =
         Ordered(f, swapped ? batch + inner + outer : batch + outer + inner);
-    const int64_t n = SizeOf(f, outer), k = SizeOf(f, inner);
-    return {Reshape(x, {SizeOf(f, batch), swapped ? k : n, swapped ? n : k}),
-            swapped};
+    const int64_t sizes[] = {SizeOf(f, batch),
+                             SizeOf(f, swapped ? inner : outer),
+                             SizeOf(f, swapped ? outer : inner)};
+    const auto dims = absl::MakeConstSpan(sizes).subspan(batch.empty() ? 1 : 0);
+    return {Shaped(x, dims), swapped};
   }
 
   Factor Contracted(const Factor& a, const Factor& b) const {
@@ -265,13 +276,22 @@ class Einsummer {
     DimVector dims;
     for (char c : letters)
       dims.push_back(SizeOf(Has(a.letters, c) ? a : b, Letters(1, c)));
-    const Shape shape = ResultShape("Einsum", dims);
+    ResultShape("Einsum", dims);  // what is between may be too large
+    return {Shaped(Product(a, b, k), dims), letters};
+  }
+
+  static Tensor Product(const Factor& a, const Factor& b, const Kinds& k) {
+    if (!k.contracted.empty() && k.rows.empty() && k.columns.empty()) {
+      const auto rows = [&](const Factor& f) {
+        return Shaped(Ordered(f, k.batch + k.contracted),
+                      {SizeOf(f, k.batch), SizeOf(f, k.contracted)});
+      };
+      return RowDot(rows(a), rows(b));
+    }
     const Matrices ma = MatricesOf(a, k.batch, k.rows, k.contracted);
     const Matrices mb = MatricesOf(b, k.batch, k.contracted, k.columns);
-    const Tensor product = k.contracted.empty()
-                               ? ma.x * mb.x
-                               : MatMul(ma.x, mb.x, {ma.swapped, mb.swapped});
-    return {Reshape(product, shape), letters};
+    return k.contracted.empty() ? ma.x * mb.x
+                                : MatMul(ma.x, mb.x, {ma.swapped, mb.swapped});
   }
 
   const std::string& text_;

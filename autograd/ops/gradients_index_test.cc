@@ -24,7 +24,7 @@ std::vector<Case> Table() {
   return {
       {"IndexSelect",
        [](X x) { return IndexSelect(x[0], 0, Ids({5})); },
-       {{{3, 4}}, {{5}}, {{3, 2, 2}}, {{4, 0}}}},
+       {{{3, 4}}, {{5}}, {{3, 2, 2}}, {{4, 0}}, {{3, 17}}}},
       {"IndexSelectLast",
        [](X x) { return IndexSelect(x[0], -1, Ids({5}, DType::kInt32)); },
        {{{2, 3}}, {{4}}, {{2, 2, 3}}, {{0, 3}}}},

@@ -53,12 +53,7 @@ Tensor TakenAlong(const char* op, const Tensor& x, const Tensor& ids,
   });
   Record(op, y, {x}, Save(ids),
          [op, at, shape = x.shape()](GradientSink& g, const Tensor& ids) {
-           // Whole rows have a kernel of their own.
-           if (at.shared && at.axis == 0) {
-             g.Add(0, ScatterRows(g.dy(), ids, shape[0]));
-           } else {
-             g.Add(0, AddedAlong(op, {}, ids, g.dy(), shape, at));
-           }
+           g.Add(0, AddedAlong(op, {}, ids, g.dy(), shape, at));
          });
   return y;
 }
@@ -68,14 +63,28 @@ Tensor TakenAlong(const char* op, const Tensor& x, const Tensor& ids,
 Tensor AddedAlong(const char* op, const Tensor& x, const Tensor& ids,
                   const Tensor& src, const Shape& shape, AxisIndex at) {
   const kernels::AxisSizes s = SizesOf(shape, ids, at);
-  Tensor y = Tensor::Empty(shape, src.dtype());
-  WithAny(src.dtype(), [&](auto t) {
-    using T = decltype(t);
-    WithCheckedIds(ids, at.shared, [&](auto list) {
-      kernels::AddAlong(s, list, x.defined() ? x.data<T>() : nullptr,
-                        src.data<T>(), Out<T>(y));
+  constexpr int64_t kWideRow = 16;
+  const bool rows = at.shared && s.outer == 1 && s.inner >= kWideRow;
+  Tensor y;
+  if (rows && IsFloat(src.dtype())) {
+    y = x.defined() ? x.Clone() : Tensor::Zeros(shape, src.dtype());
+    WithFloat(src.dtype(), [&](auto t) {
+      using T = decltype(t);
+      WithCheckedIds(ids, true, [&](auto list) {
+        kernels::ScatterAddRows(s.m, s.inner, s.n, list.ids, -1, src.data<T>(),
+                                Out<T>(y));
+      });
     });
-  });
+  } else {
+    y = Tensor::Empty(shape, src.dtype());
+    WithAny(src.dtype(), [&](auto t) {
+      using T = decltype(t);
+      WithCheckedIds(ids, at.shared, [&](auto list) {
+        kernels::AddAlong(s, list, x.defined() ? x.data<T>() : nullptr,
+                          src.data<T>(), Out<T>(y));
+      });
+    });
+  }
   Record(op, y, {x, src}, Save(ids),
          [op, at](GradientSink& g, const Tensor& ids) {
            g.Add(0, g.dy());

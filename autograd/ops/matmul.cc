@@ -1,11 +1,13 @@
 // Matrix products: batched with broadcasting, and the linear layer.
 #include <algorithm>
 
+#include "autograd/kernels/dot.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
 #include "autograd/ops/axis_util.h"
+#include "autograd/ops/row_dot.h"
 
 namespace wengert {
 namespace {
@@ -140,9 +142,25 @@ Tensor Outer(const Tensor& a, const Tensor& b) {
   return MatMul(Reshape(a, {a.size(), 1}), Reshape(b, {1, b.size()}));
 }
 
+// y = sum a b of each row: da = dy b, db = dy a
+Tensor RowDot(const Tensor& a, const Tensor& b) {
+  Tensor y = Tensor::Empty({a.dim(0)}, a.dtype());
+  WithFloat(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    kernels::RowDot(a.dim(0), a.dim(1), a.data<T>(), b.data<T>(), Out<T>(y));
+  });
+  Record("Dot", y, {a, b}, Save(a, b),
+         [](GradientSink& g, const Tensor& a, const Tensor& b) {
+           const Tensor dy = Reshape(g.dy(), {a.dim(0), 1});
+           if (g.Needs(0)) g.Add(0, dy * b);
+           if (g.Needs(1)) g.Add(1, dy * a);
+         });
+  return y;
+}
+
 Tensor Dot(const Tensor& a, const Tensor& b) {
   CheckVectors("Dot", a, b, true);
-  return Reshape(MatMul(Reshape(a, {1, a.size()}), Reshape(b, {b.size(), 1})),
+  return Reshape(RowDot(Reshape(a, {1, a.size()}), Reshape(b, {1, b.size()})),
                  Shape{});
 }
 

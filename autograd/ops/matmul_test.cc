@@ -129,6 +129,44 @@ TEST(MatMulTest, Errors) {
   EXPECT_THAT(ErrorOf([&] { MatMul(a, {}); }), StartsWith("MatMul: "));
 }
 
+TEST(OuterAndDotTest, KnownValues) {
+  for (DType dtype : kFloats) {
+    const Tensor a = Values({1, 2}, dtype), b = Values({3, 4, 5}, dtype);
+    EXPECT_EQ(Outer(a, b).shape(), (Shape{2, 3}));
+    EXPECT_THAT(Outer(a, b).ToVector(), ElementsAre(3, 4, 5, 6, 8, 10));
+    EXPECT_EQ(Dot(b, b).shape(), Shape{});
+    EXPECT_EQ(Dot(b, b).item(), 50);
+    const Tensor none = Tensor::Zeros({0}, dtype);
+    EXPECT_EQ(Outer(none, b).shape(), (Shape{0, 3}));
+    EXPECT_EQ(Dot(none, none).item(), 0);
+    const auto d =
+        Differentiate([](Inputs x) { return Dot(x[0], x[1]); }, {b, b * 2});
+    EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(6, 8, 10));
+  }
+}
+
+// A running sum in float would be off by a thousandth.
+TEST(OuterAndDotTest, DotKeepsFloatAccuracy) {
+  for (int64_t n : {100, 100000, 10000000}) {
+    const Tensor x = Tensor::Full({n}, 0.1f);
+    const double exact = static_cast<double>(n) * 0.1f * 0.1f;
+    EXPECT_NEAR(Dot(x, x).item(), exact, 2e-6 * exact) << n;
+  }
+}
+
+TEST(OuterAndDotTest, Errors) {
+  const Tensor a = Tensor::Zeros({2}), b = Tensor::Zeros({3});
+  EXPECT_EQ(ErrorOf([&] { Dot(a, b); }),
+            "Dot: float32 [2] and float32 [3]; wanted [n] and [n]");
+  EXPECT_EQ(ErrorOf([&] {
+              Outer(a, Tensor::Zeros({3, 1}));
+            }),
+            "Outer: float32 [2] and float32 [3, 1]; wanted [m] and [n]");
+  EXPECT_THAT(ErrorOf([&] { Outer(a, b.To(DType::kFloat64)); }),
+              StartsWith("Outer: got "));
+  EXPECT_THAT(ErrorOf([&] { Dot({}, a); }), StartsWith("Dot: got "));
+}
+
 TEST(LinearTest, KnownValues) {
   for (DType dtype : kFloats) {
     const Tensor x = Values({2, 2}, {1, 2, 3, 4}, dtype);

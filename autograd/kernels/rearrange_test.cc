@@ -1,0 +1,117 @@
+#include "autograd/kernels/rearrange.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "autograd/kernels/kernel_testlib.h"
+#include "gtest/gtest.h"
+
+namespace wengert::kernels {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+// y of Pad, by indices.
+std::vector<float> PadByIndex(const Shape& dims, const Shape& before,
+                              const Shape& after, float value,
+                              const std::vector<float>& x) {
+  Shape size;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    size.push_back(before[d] + dims[d] + after[d]);
+  }
+  std::vector<float> y(NumElements(size), value);
+  for (size_t flat = 0; flat < y.size(); ++flat) {
+    int64_t rest = flat, from = 0, stride = 1;
+    bool inside = true;
+    for (size_t d = dims.size(); d-- > 0;) {
+      const int64_t i = rest % size[d] - before[d];
+      rest /= size[d];
+      inside = inside && i >= 0 && i < dims[d];
+      from += i * stride;
+      stride *= dims[d];
+    }
+    if (inside) y[flat] = x[from];
+  }
+  return y;
+}
+
+TEST(PadTest, AgreesWithIndexing) {
+  struct Case {
+    Shape dims, before, after;
+  };
+  // The last ones are several chunks long, whose ends fall in borders too.
+  for (const Case& c :
+       std::vector<Case>{{{}, {}, {}},
+                         {{3}, {0}, {0}},
+                         {{3}, {2}, {1}},
+                         {{3}, {-1}, {4}},
+                         {{3}, {-3}, {2}},
+                         {{0}, {2}, {1}},
+                         {{2, 0}, {1, 0}, {0, 3}},
+                         {{2, 3}, {1, 0}, {1, 0}},
+                         {{2, 3}, {1, -1}, {-1, 2}},
+                         {{2, 3, 4}, {0, 2, 0}, {1, 0, 0}},
+                         {{2, 3, 4}, {1, 1, 1}, {0, -2, 1}},
+                         {{40000}, {50000}, {30000}},
+                         {{3, 20011}, {1, 7000}, {2, -11}},
+                         {{90, 41, 17}, {3, 20, 0}, {0, 5, 0}},
+                         {{90, 41, 17}, {-3, 2, 9}, {4, 0, 1}}}) {
+    const auto x = RandomVector<float>(NumElements(c.dims), 1);
+    const auto wanted = PadByIndex(c.dims, c.before, c.after, 9, x);
+    std::vector<float> y(wanted.size(), -1);
+    Pad<float>(c.dims, c.before, c.after, 9, x.data(), y.data());
+    EXPECT_EQ(y, wanted) << testing::PrintToString(c.dims);
+  }
+}
+
+TEST(TriangleTest, AgreesWithIndexing) {
+  for (const auto& [batch, m, n] : std::vector<std::array<int64_t, 3>>{
+           {1, 3, 5}, {2, 5, 3}, {3, 1, 1}, {200, 23, 19}, {0, 2, 2}}) {
+    const auto x = RandomVector<float>(batch * m * n, 2);
+    for (int64_t k : {-30, -2, 0, 1, 4, 30}) {
+      for (bool lower : {true, false}) {
+        std::vector<float> y(x.size(), -1), wanted(x);
+        Triangle(lower, k, batch, m, n, x.data(), y.data());
+        for (size_t at = 0; at < x.size(); ++at) {
+          const int64_t i = at / n % m, j = at % n;
+          if (lower ? j > i + k : j < i + k) wanted[at] = 0;
+        }
+        EXPECT_EQ(y, wanted) << lower << k;
+      }
+    }
+  }
+}
+
+TEST(FoldTest, AgreesWithIndexing) {
+  for (const Windows& s : std::vector<Windows>{{1, 5, 1, 3, 1},
+                                               {2, 7, 1, 2, 3},
+                                               {2, 7, 3, 4, 2},
+                                               {1, 4, 2, 4, 9},
+                                               {3, 6, 0, 2, 1},
+                                               {0, 6, 2, 2, 1},
+                                               {1, 50000, 1, 16, 4},
+                                               {3, 30011, 1, 5, 7},
+                                               {2, 9001, 3, 200, 100},
+                                               {4000, 11, 1, 3, 2}}) {
+    const int64_t count = s.count();
+    const auto y = RandomVector<double>(s.outer * count * s.inner * s.size, 3);
+    std::vector<double> wanted(s.outer * s.n * s.inner, 0);
+    for (int64_t o = 0; o < s.outer; ++o) {
+      for (int64_t w = 0; w < count; ++w) {
+        for (int64_t i = 0; i < s.inner; ++i) {
+          for (int64_t j = 0; j < s.size; ++j) {
+            wanted[(o * s.n + w * s.step + j) * s.inner + i] +=
+                y[((o * count + w) * s.inner + i) * s.size + j];
+          }
+        }
+      }
+    }
+    std::vector<double> x(wanted.size(), -1);
+    Fold(s, y.data(), x.data());
+    EXPECT_EQ(x, wanted) << s.n << ", " << s.size << ", " << s.step;
+  }
+}
+
+}  // namespace
+}  // namespace wengert::kernels
