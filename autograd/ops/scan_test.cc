@@ -138,6 +138,29 @@ TEST(ProdTest, LongRows) {
   }
 }
 
+// Fused against composed where there are several tiles of columns.
+TEST(ScanTest, WideShapesAgreeWithTheComposition) {
+  const Tensor x = Spread({2, 30, 150}, -1.5, 1.5);
+  const std::pair<Function, Function> cases[] = {
+      {[](Inputs x) { return Prod(x[0], 1); },
+       [](Inputs x) { return ProdComposed(x[0], 1); }},
+      {[](Inputs x) {
+         return Prod(x[0], {0, 1});
+       },
+       [](Inputs x) {
+         return ProdComposed(x[0], {0, 1});
+       }},
+      {[](Inputs x) { return CumProd(x[0], 1); },
+       [](Inputs x) { return CumProdComposed(x[0], 1); }},
+      {[](Inputs x) { return CumProd(x[0], 2); },
+       [](Inputs x) { return CumProdComposed(x[0], 2); }}};
+  for (const auto& [f, g] : cases) {
+    const auto fused = Differentiate(f, {x}), composed = Differentiate(g, {x});
+    ExpectClose(fused.value, composed.value, 1e-13, "value");
+    ExpectClose(fused.gradients[0], composed.gradients[0], 1e-12, "gradient");
+  }
+}
+
 TEST(ScanTest, Errors) {
   const Tensor x = Tensor::Zeros({2, 3}), ids = x.To(DType::kInt64);
   EXPECT_EQ(ErrorOf([&] { CumSum(x, 2); }),

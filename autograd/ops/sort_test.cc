@@ -113,6 +113,16 @@ TEST(SortTest, WideIntegers) {
   EXPECT_TRUE(SameBits(sorted, Tensor::From({1007}, x)));
 }
 
+TEST(SortTest, AllBitsOfFloatsCount) {
+  for (DType dtype : kFloats) {
+    Tensor x = Spread({3000}, -1, 1).To(dtype);
+    x = x * Exp(30 * x);  // of all sizes
+    const std::vector<double> values = x.ToVector();
+    ExpectOrder(Sort(x), values, OrderOf(values, false));
+    ExpectOrder(TopK(x, 100), values, OrderOf(values, true));
+  }
+}
+
 // Rows that are in order, or in the opposite one, fill the pool all the time.
 TEST(TopKTest, OfOrderedRows) {
   for (int64_t n : {1000, 5000}) {

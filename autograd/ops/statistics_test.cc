@@ -63,6 +63,55 @@ TEST(VarTest, FloatsFarFromZero) {
   }
 }
 
+// Chunks of a long slice have means of their own.
+TEST(VarTest, LongSlices) {
+  for (DType dtype : kFloats) {
+    for (int64_t n : {300, 40000}) {
+      std::vector<double> values;
+      for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<double>(i));
+      const Tensor x = Values(values, dtype);
+      const double wanted = (static_cast<double>(n) * n - 1) / 12;
+      const VarOptions population{.correction = 0};
+      EXPECT_NEAR(Var(x, 0, population).item() / wanted, 1, 1e-6) << n;
+      const Tensor columns = Permute(BroadcastTo(x, {70, n}), {1, 0});
+      for (double v : Var(columns, 0, population).ToVector()) {
+        EXPECT_NEAR(v / wanted, 1, 1e-6) << n;
+      }
+    }
+  }
+}
+
+// Fused against composed where slices are cut into chunks and tiles.
+TEST(StatisticsTest, LargeShapesAgreeWithTheComposition) {
+  const std::pair<Shape, Axes> cases[] = {{{3, 20000}, 1},
+                                          {{700, 70}, 0},
+                                          {{5, 300, 67}, 1},
+                                          {{9, 30, 70}, {0, 2}}};
+  for (const auto& [shape, axes] : cases) {
+    const Tensor x = Spread(shape, -1, 2);
+    const auto check = [&, axes = axes](
+                           Tensor (*f)(const Tensor&, const Axes&),
+                           Tensor (*g)(const Tensor&, const Axes&)) {
+      const auto fused =
+          Differentiate([&](Inputs x) { return f(x[0], axes); }, {x});
+      const auto composed =
+          Differentiate([&](Inputs x) { return g(x[0], axes); }, {x});
+      ExpectClose(fused.value, composed.value, 1e-13, "value");
+      ExpectClose(fused.gradients[0], composed.gradients[0], 1e-12, "gradient");
+    };
+    check([](const Tensor& x, const Axes& a) { return Var(x, a); },
+          [](const Tensor& x, const Axes& a) { return VarComposed(x, a); });
+    check([](const Tensor& x, const Axes& a) { return Std(x, a); },
+          [](const Tensor& x, const Axes& a) { return StdComposed(x, a); });
+    check([](const Tensor& x, const Axes& a) { return Norm(x, 2, a); },
+          [](const Tensor& x, const Axes& a) { return NormComposed(x, 2, a); });
+    check([](const Tensor& x, const Axes& a) { return Norm(x, 3, a); },
+          [](const Tensor& x, const Axes& a) { return NormComposed(x, 3, a); });
+    check([](const Tensor& x, const Axes& a) { return Norm(x, 1, a); },
+          [](const Tensor& x, const Axes& a) { return NormComposed(x, 1, a); });
+  }
+}
+
 TEST(VarTest, EqualElementsHaveExactlyNone) {
   for (DType dtype : kFloats) {
     for (double value : {777.7, 0.1, -1e-3, 1e9 / 7}) {
