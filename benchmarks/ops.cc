@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
     RegisterGemm();
     RegisterElementwise();
     RegisterOptimizers();
+    RegisterReduce();
     RegisterTape();
     benchmark::RunSpecifiedBenchmarks();
   } catch (const std::exception& e) {

@@ -79,6 +79,7 @@ void RegisterFused();
 void RegisterGemm();
 void RegisterElementwise();
 void RegisterOptimizers();
+void RegisterReduce();
 void RegisterTape();
 
 }  // namespace wengert::benchmarks
