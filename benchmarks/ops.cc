@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
     RegisterElementwise();
     RegisterMoving();
     RegisterOptimizers();
+    RegisterReduce();
     RegisterTape();
     benchmark::RunSpecifiedBenchmarks();
   } catch (const std::exception& e) {

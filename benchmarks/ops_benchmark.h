@@ -80,6 +80,7 @@ void RegisterGemm();
 void RegisterMoving();
 void RegisterElementwise();
 void RegisterOptimizers();
+void RegisterReduce();
 void RegisterTape();
 
 }  // namespace wengert::benchmarks

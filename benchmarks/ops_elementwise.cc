@@ -1,6 +1,4 @@
-// Operations that are bound by memory: elementwise ones and reductions.
-#include <utility>
-
+// Elementwise operations, which are bound by memory.
 #include "autograd/ops.h"
 #include "benchmark/benchmark.h"
 #include "benchmarks/ops_benchmark.h"
@@ -50,33 +48,6 @@ void RegisterBroadcast(int64_t batch, int64_t rows, int64_t width) {
              });
 }
 
-// Forward reads all; backward writes all, and reads x where it needs it.
-template <class F>
-void RegisterReduction(const char* name, const char* axis, F f,
-                       bool reads_operand) {
-  for (const auto& [rows, width] : {std::pair{768, 512}, {1024, 1536}}) {
-    const double bytes = 4. * rows * width;
-    RegisterOp(Name(name, rows, width, axis), {.bytes = bytes},
-               {.bytes = (reads_operand ? 2 : 1) * bytes},
-               [=, rows = rows, width = width](Inputs& inputs) {
-                 return [f, x = inputs.Value({rows, width})] { return f(x); };
-               });
-  }
-}
-
-template <class F>
-void RegisterReductions(const char* name, F f, bool reads_operand) {
-  RegisterReduction(
-      name, "All", [f](const Tensor& x) { return f(x, Axes()); },
-      reads_operand);
-  RegisterReduction(
-      name, "Axis0", [f](const Tensor& x) { return f(x, Axes(0)); },
-      reads_operand);
-  RegisterReduction(
-      name, "Axis1", [f](const Tensor& x) { return f(x, Axes(1)); },
-      reads_operand);
-}
-
 }  // namespace
 
 void RegisterElementwise() {
@@ -112,14 +83,6 @@ void RegisterElementwise() {
   RegisterBinary("BM_Maximum", Maximum, 5);
   RegisterBroadcast(12, 64, 128);
   RegisterBroadcast(4, 256, 384);
-  RegisterReductions(
-      "BM_Sum", [](const Tensor& x, const Axes& a) { return Sum(x, a); },
-      false);
-  RegisterReductions(
-      "BM_Max", [](const Tensor& x, const Axes& a) { return Max(x, a); }, true);
-  RegisterReductions(
-      "BM_LogSumExp",
-      [](const Tensor& x, const Axes& a) { return LogSumExp(x, a); }, true);
 }
 
 }  // namespace wengert::benchmarks

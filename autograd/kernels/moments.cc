@@ -14,10 +14,11 @@ namespace {
 
 template <class T>
 void RowMoments(int64_t n, const T* x, T* mean, T* squares) {
-  const T count = static_cast<T>(n);
-  const T rough = BlockedSum<T>(n, [=](int64_t i) { return x[i]; }) / count;
-  const T rest = BlockedSum<T>(n, [=](int64_t i) { return x[i] - rough; });
-  const T center = rough + rest / count;
+  // Counted from the first, equal elements have sum 0; and if the first lies
+  // far from the others, then so does the variance that it would spoil.
+  const T first = n > 0 ? x[0] : 0;
+  const T sum = BlockedSum<T>(n, [=](int64_t i) { return x[i] - first; });
+  const T center = first + sum / static_cast<T>(n);
   *mean = center;
   *squares = BlockedSum<T>(n, [=](int64_t i) {
     const T residual = x[i] - center;
@@ -29,17 +30,16 @@ void RowMoments(int64_t n, const T* x, T* mean, T* squares) {
 template <class T>
 void ColumnMoments(int64_t n, int64_t width, const T* x, int64_t stride,
                    T* mean, T* squares) {
-  const T count = static_cast<T>(n);
-  T center[kSumColumns], rest[kSumColumns], sum[kSumColumns];
-  const auto plain = [=](int64_t r, int64_t j) { return x[r * stride + j]; };
-  BlockedRowSum(0, n, width, plain, center);
-  for (int64_t j = 0; j < width; ++j) center[j] /= count;
-  const T* c = center;
-  const auto residual = [=](int64_t r, int64_t j) {
-    return x[r * stride + j] - c[j];
+  T first[kSumColumns], center[kSumColumns], sum[kSumColumns];
+  for (int64_t j = 0; j < width; ++j) first[j] = n > 0 ? x[j] : 0;
+  const T *f = first, *c = center;
+  const auto shifted = [=](int64_t r, int64_t j) {
+    return x[r * stride + j] - f[j];
   };
-  BlockedRowSum(0, n, width, residual, rest);
-  for (int64_t j = 0; j < width; ++j) center[j] += rest[j] / count;
+  BlockedRowSum(0, n, width, shifted, sum);
+  for (int64_t j = 0; j < width; ++j) {
+    center[j] = first[j] + sum[j] / static_cast<T>(n);
+  }
   const auto square = [=](int64_t r, int64_t j) {
     const T v = x[r * stride + j] - c[j];
     return v * v;
@@ -80,7 +80,7 @@ void Moments(int64_t outer, int64_t n, int64_t inner, const T* x, T* mean,
   T* sums = chunks > 1 ? means + outer * chunks * inner : squares;
   const int64_t tasks = outer * chunks * tiles;
   const int64_t work = std::min(n, chunk) * std::min(inner, kSumColumns);
-  ParallelFor(tasks, GrainOf(tasks, 3 * work), [=](int64_t task, int64_t end) {
+  ParallelFor(tasks, GrainOf(tasks, 2 * work), [=](int64_t task, int64_t end) {
     for (; task < end; ++task) {
       const int64_t row = task / tiles, column = task % tiles * kSumColumns;
       const int64_t skipped = row % chunks * chunk;

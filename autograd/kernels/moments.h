@@ -8,10 +8,10 @@
 
 namespace wengert::kernels {
 
-// mean[o, j] of x[o, :, j], and squares[o, j] = the sum of (x - mean)^2. The
-// mean is corrected by that of the residuals: equal elements give exactly
-// themselves and 0. Chunks are joined by Chan, Golub and LeVeque's formula
-// (1979), so x is read once from memory. Nothing has mean NaN and squares 0.
+// mean[o, j] of x[o, :, j], and squares[o, j] = the sum of (x - mean)^2, in two
+// passes over what is in the cache: equal elements give exactly themselves and
+// 0. Chunks are joined by Chan, Golub and LeVeque's formula (1979), so x is
+// read once from memory. Nothing has mean NaN and squares 0.
 template <class T>
 void Moments(int64_t outer, int64_t n, int64_t inner, const T* x, T* mean,
              T* squares);

@@ -118,6 +118,41 @@ TYPED_TEST(ReduceTest, MaxOverAnyDimensions) {
   });
 }
 
+TYPED_TEST(ReduceTest, MinIsMaxOfTheNegative) {
+  using T = TypeParam;
+  ForAllCases([](const Shape& dims, const Keep& keep, const auto& terms) {
+    if (NumElements(dims) == 0) return;
+    std::vector<T> x(NumElements(dims)), negative(x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<T>(RandomBits(3, 0, i) % 50) - 20;
+      negative[i] = -x[i];
+    }
+    std::vector<T> y(terms.size()), largest(terms.size());
+    std::vector<int64_t> arg(terms.size()), wanted(terms.size());
+    Min<T>(dims, keep, x.data(), y.data(), arg.data());
+    Max<T>(dims, keep, negative.data(), largest.data(), wanted.data());
+    EXPECT_EQ(arg, wanted);
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], -largest[i]) << i;
+  });
+}
+
+TYPED_TEST(ReduceTest, ProdOverAnyDimensions) {
+  using T = TypeParam;
+  ForAllCases([](const Shape& dims, const Keep& keep, const auto& terms) {
+    auto x = RandomVector<T>(NumElements(dims), 4, 0.99, 1.01);
+    for (size_t i = 0; i < x.size(); i += 3) x[i] = -x[i];
+    std::vector<T> y(terms.size(), T(NAN));
+    Prod<T>(dims, keep, x.data(), y.data());
+    for (size_t i = 0; i < y.size(); ++i) {
+      double product = 1;
+      for (int64_t flat : terms[i]) product *= x[flat];
+      const double epsilon = std::numeric_limits<T>::epsilon();
+      const double n = 4 + static_cast<double>(terms[i].size());
+      ASSERT_NEAR(y[i], product, n * epsilon * std::fabs(product)) << i;
+    }
+  });
+}
+
 TYPED_TEST(ReduceTest, LogSumExpOverAnyDimensions) {
   using T = TypeParam;
   ForAllCases([](const Shape& dims, const Keep& keep, const auto& terms) {

@@ -77,17 +77,30 @@ void ScanRow(int64_t n, const double* x, double* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = product *= x[i];
 }
 
-// Rows of `width` columns, `step` apart; carry holds what came before.
+template <int64_t n>
+using Constant = std::integral_constant<int64_t, n>;
+
+// fn(width), with a constant where it is kFull.
+template <int64_t kFull, class Fn>
+void WithWidth(int64_t width, const Fn& fn) {
+  width == kFull ? fn(Constant<kFull>()) : fn(width);
+}
+
+// The same of `width` columns, whose rows are `step` apart.
 template <class Op, class T>
-void ScanColumns(int64_t n, int64_t width, int64_t step, double* carry,
-                 const T* x, T* y) {
-  for (int64_t i = 0; i < n; ++i) {
-    WENGERT_INDEPENDENT
-    for (int64_t j = 0; j < width; ++j) {
-      carry[j] = Op::Of(carry[j], static_cast<double>(x[i * step + j]));
-      y[i * step + j] = static_cast<T>(carry[j]);
+void ScanColumns(int64_t n, int64_t width, int64_t step, const T* x, T* y) {
+  WithWidth<kSumColumns>(width, [&](auto columns) {
+    double carry[kSumColumns];
+    std::fill_n(carry, kSumColumns, Op::kNeutral);
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        carry[j] = Op::Of(carry[j], static_cast<double>(x[i * step + j]));
+      }
+      for (int64_t j = 0; j < columns; ++j) {
+        y[i * step + j] = static_cast<T>(carry[j]);
+      }
     }
-  }
+  });
 }
 
 // fn(o, column, width) for the slices of [outer, n, inner], in tiles of
@@ -141,16 +154,15 @@ void LongCumSum(int64_t n, bool reverse, const T* x, T* y) {
 // dx[i] = P[i] S[i] for `width` slices side by side, whose elements i are
 // `step` apart: P[i] is the product of the x before i, and S[i], what the
 // results from i on hand back, is dy[i] + x[i + 1] S[i + 1]. With kProd only
-// the last result exists. `between` (1 where it is a constant) is the distance
-// of slices.
-template <bool kProd, class T, class Between>
-void ProductGrad(int64_t n, int64_t width, int64_t step, Between between,
+// the last result exists. `between` is the distance of slices; it and the width
+// may be constants.
+template <bool kProd, class T, class Width, class Between>
+void ProductGrad(int64_t n, Width width, int64_t step, Between between,
                  const T* x, const T* dy, int64_t dy_between, bool accumulate,
                  double* products, T* dx) {
   double state[kSumColumns];
-  std::fill_n(state, width, 1.0);
+  std::fill_n(state, kSumColumns, 1.0);
   for (int64_t i = 0; i < n; ++i) {
-    WENGERT_INDEPENDENT
     for (int64_t j = 0; j < width; ++j) {
       products[i * width + j] = state[j];
       state[j] *= x[i * step + j * between];
@@ -160,13 +172,18 @@ void ProductGrad(int64_t n, int64_t width, int64_t step, Between between,
     state[j] = kProd ? static_cast<double>(dy[j * dy_between]) : 0;
   }
   for (int64_t i = n - 1; i >= 0; --i) {
-    WENGERT_INDEPENDENT
+    const T* from = x + i * step;
+    T value[kSumColumns];
     for (int64_t j = 0; j < width; ++j) {
-      const int64_t at = i * step + j * between;
-      const double sum = kProd ? state[j] : state[j] + dy[at];
-      const T v = static_cast<T>(sum * products[i * width + j]);
-      dx[at] = accumulate ? dx[at] + v : v;
-      state[j] = sum * x[at];
+      const int64_t at = j * between;
+      const double sum = kProd ? state[j] : state[j] + dy[i * step + at];
+      value[j] = static_cast<T>(sum * products[i * width + j]);
+      state[j] = sum * from[at];
+    }
+    T* to = dx + i * step;
+    for (int64_t j = 0; j < width; ++j) {
+      const int64_t at = j * between;
+      to[at] = accumulate ? to[at] + value[j] : value[j];
     }
   }
 }
@@ -182,10 +199,11 @@ void ProductGrads(int64_t outer, int64_t n, int64_t inner, const T* x,
         outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
           const Scratch<double> products(n * width);
           const int64_t at = o * n * inner + column;
-          ProductGrad<kProd>(n, width, inner,
-                             std::integral_constant<int64_t, 1>(), x + at,
-                             dy + (kProd ? o * inner + column : at), 1,
-                             accumulate, products.data(), dx + at);
+          WithWidth<kSumColumns>(width, [&](auto width) {
+            ProductGrad<kProd>(n, width, inner, Constant<1>(), x + at,
+                               dy + (kProd ? o * inner + column : at), 1,
+                               accumulate, products.data(), dx + at);
+          });
         });
   }
   const int64_t groups = CeilDiv(outer, kRows);
@@ -194,8 +212,11 @@ void ProductGrads(int64_t outer, int64_t n, int64_t inner, const T* x,
       const int64_t width = std::min(kRows, outer - g * kRows);
       const int64_t at = g * kRows * n;
       const Scratch<double> products(n * width);
-      ProductGrad<kProd>(n, width, 1, n, x + at, dy + (kProd ? g * kRows : at),
-                         kProd ? 1 : n, accumulate, products.data(), dx + at);
+      WithWidth<kRows>(width, [&](auto width) {
+        ProductGrad<kProd>(n, width, 1, n, x + at,
+                           dy + (kProd ? g * kRows : at), kProd ? 1 : n,
+                           accumulate, products.data(), dx + at);
+      });
     }
   });
 }
@@ -217,9 +238,7 @@ void CumSum(int64_t outer, int64_t n, int64_t inner, bool reverse, const T* x,
       return reverse ? ScanRow<Plus>(n, -1, 0, x + at, y + at)
                      : ScanRow<Plus>(n, 1, 0, x + at, y + at);
     }
-    double carry[kSumColumns] = {};
-    ScanColumns<Plus>(n, width, reverse ? -inner : inner, carry, x + at,
-                      y + at);
+    ScanColumns<Plus>(n, width, reverse ? -inner : inner, x + at, y + at);
   });
 }
 
@@ -235,9 +254,7 @@ void CumProd(int64_t outer, int64_t n, int64_t inner, const T* x, T* y) {
       }
       return;
     }
-    double carry[kSumColumns];
-    std::fill_n(carry, kSumColumns, 1.0);
-    ScanColumns<Times>(n, width, inner, carry, x + at, y + at);
+    ScanColumns<Times>(n, width, inner, x + at, y + at);
   });
 }
 

@@ -40,6 +40,83 @@ TEST(ReduceTest, KnownValues) {
   }
 }
 
+TEST(ReduceTest, MinimaAndPlaces) {
+  for (DType dtype : kFloats) {
+    const Tensor x = Values({2, 3}, {4, 1, 3, 2, 9, -5}, dtype);
+    EXPECT_EQ(Min(x).item(), -5);
+    EXPECT_THAT(Min(x, 0).ToVector(), ElementsAre(2, 1, -5));
+    EXPECT_EQ(Min(x, {1}, {.keep_dims = true}).shape(), (Shape{2, 1}));
+    EXPECT_THAT(ArgMin(x, 1).ToVector(), ElementsAre(1, 2));
+    EXPECT_EQ(ArgMin(x).item(), 5);
+    EXPECT_EQ(ArgMin(x, {0, 1}, {.keep_dims = true}).shape(), (Shape{1, 1}));
+    // Over several axes, row-major through those alone.
+    const Tensor y =
+        Values({2, 2, 3}, {1, 8, 3, 4, 5, 6, 7, 2, 9, 0, 11, 10}, dtype);
+    EXPECT_THAT(ArgMax(y, {0, 2}).ToVector(), ElementsAre(5, 4));
+    EXPECT_THAT(ArgMin(y, {0, 2}).ToVector(), ElementsAre(0, 3));
+    EXPECT_THAT(ArgMax(y, {1, 2}).ToVector(), ElementsAre(1, 4));
+    EXPECT_THAT(ArgMin(y, {0, 1}).ToVector(), ElementsAre(3, 2, 0));
+    EXPECT_THAT(ArgMax(y, {1}, {.keep_dims = true}).ToVector(),
+                ElementsAre(1, 0, 1, 0, 1, 1));
+    EXPECT_EQ(ArgMax(y).item(), 10);
+    EXPECT_EQ(ArgMin(Values({}, {3}, dtype)).item(), 0);
+    EXPECT_EQ(ArgMax(Tensor::Zeros({0, 2}, dtype), 1).shape(), (Shape{0}));
+  }
+}
+
+TEST(ReduceTest, MinimumTiesAndNan) {
+  for (DType dtype : kFloats) {
+    for (bool recorded : {false, true}) {
+      EXPECT_THAT(GradientOf([](Inputs x) { return Min(x[0], 0); },
+                             Values({2, 2}, {3, 1, 3, 1}, dtype), recorded),
+                  ElementsAre(1, 1, 0, 0));
+    }
+    for (int64_t n : {3, 100}) {
+      std::vector<double> values(n, 1);
+      values[1] = values[2] = NAN;
+      const Tensor x = Values(values, dtype);
+      EXPECT_TRUE(std::isnan(Min(x).item()));
+      EXPECT_EQ(ArgMin(x).item(), 1);
+      EXPECT_EQ(ArgMax(x).item(), 1);
+    }
+    EXPECT_EQ(ArgMin(Values({2, 1, 1}, dtype), 0).item(), 1);
+    EXPECT_EQ(Min(Values({kInf, kInf}, dtype)).item(), kInf);
+  }
+}
+
+TEST(ReduceTest, AnyAndAll) {
+  const Tensor x = Tensor::Of<bool>({2, 3}, {1, 0, 0, 1, 1, 0});
+  EXPECT_THAT(Any(x, 0).ToVector(), ElementsAre(1, 1, 0));
+  EXPECT_THAT(All(x, 0).ToVector(), ElementsAre(1, 0, 0));
+  EXPECT_EQ(Any(x).item(), 1);
+  EXPECT_EQ(All(x).item(), 0);
+  EXPECT_EQ(Any(x, {1}, {.keep_dims = true}).shape(), (Shape{2, 1}));
+  EXPECT_EQ(Any(x).dtype(), DType::kBool);
+  const Tensor none = Tensor::Zeros({2, 0}, DType::kBool);
+  EXPECT_THAT(Any(none, 1).ToVector(), ElementsAre(0, 0));
+  EXPECT_THAT(All(none, 1).ToVector(), ElementsAre(1, 1));
+  EXPECT_EQ(Any(Tensor::Of<int32_t>({2}, {0, -3})).item(), 1);
+  EXPECT_EQ(All(Tensor::Of<float>({2}, {NAN, 0.5})).item(), 1);
+  EXPECT_EQ(Any(Tensor::Of<double>({2}, {0, -0.0})).item(), 0);
+  // One that differs, anywhere in a long row or column.
+  for (int64_t n : {5, 300, 20000}) {
+    for (int64_t at : {int64_t{0}, n / 2, n - 1}) {
+      std::vector<bool> one(2 * n, false), but_one(2 * n, true);
+      one[2 * at] = true;
+      but_one[2 * at] = false;
+      const Tensor a = Tensor::From({n, 2}, one);
+      const Tensor b = Tensor::From({n, 2}, but_one);
+      EXPECT_THAT(Any(a, 0).ToVector(), ElementsAre(1, 0)) << n << " " << at;
+      EXPECT_THAT(All(b, 0).ToVector(), ElementsAre(0, 1)) << n << " " << at;
+      EXPECT_EQ(Any(a).item(), 1) << n << " " << at;
+      EXPECT_EQ(All(b).item(), 0) << n << " " << at;
+      EXPECT_EQ(Any(Reshape(Slice(a, 0, 0, at), {-1})).item(), 0);
+    }
+  }
+  EXPECT_THAT(ErrorOf([&] { Any(x, 2); }), StartsWith("Any: axis 2"));
+  EXPECT_THAT(ErrorOf([&] { All({}); }), StartsWith("All: "));
+}
+
 TEST(ReduceTest, MeansAndQuotientsAreDivided) {
   for (DType dtype : kFloats) {
     for (int64_t n : {41, 49, 1000}) {
@@ -135,8 +212,13 @@ TEST(ReduceTest, LongFloatSumsStayExact) {
 TEST(ReduceTest, ErrorsNameAxisAndShape) {
   const Tensor x = Tensor::Zeros({2, 3}), ids = x.To(DType::kInt64);
   using Op = Tensor (*)(const Tensor&, const Axes&, ReduceOptions);
-  const std::pair<std::string, Op> ops[] = {
-      {"Sum", Sum}, {"Mean", Mean}, {"Max", Max}, {"LogSumExp", LogSumExp}};
+  const std::pair<std::string, Op> ops[] = {{"Sum", Sum},
+                                            {"Mean", Mean},
+                                            {"Max", Max},
+                                            {"Min", Min},
+                                            {"ArgMax", ArgMax},
+                                            {"ArgMin", ArgMin},
+                                            {"LogSumExp", LogSumExp}};
   for (const auto& [name, op] : ops) {
     EXPECT_EQ(ErrorOf([&, op = op] { op(x, 2, {}); }),
               name +
@@ -156,9 +238,10 @@ TEST(ReduceTest, ErrorsNameAxisAndShape) {
               }),
               AllOf(StartsWith("Max: "), HasSubstr("float32 [2, 0]")));
   EXPECT_THAT(ErrorOf([&] {
-                ArgMax(Tensor::Zeros({2, 0}), 1);
+                ArgMin(Tensor::Zeros({2, 0}), 1);
               }),
-              AllOf(StartsWith("ArgMax: "), HasSubstr("float32 [2, 0]")));
+              AllOf(StartsWith("ArgMin: no minimum of nothing"),
+                    HasSubstr("float32 [2, 0]")));
   EXPECT_THAT(ErrorOf([&] { ArgMax(x, 2); }), StartsWith("ArgMax: axis 2"));
   EXPECT_THAT(ErrorOf([&] { SumTo(x, {2}); }),
               AllOf(StartsWith("SumTo: "), HasSubstr("[2]"),
@@ -179,7 +262,7 @@ TEST(ReduceTest, SameBitsForAnyNumberOfThreads) {
     ExpectSameBitsForThreads(
         [](Inputs x) {
           return Sum(x[0]) * LogSumExp(x[0]) + Sum(Mean(x[0], {0, 1})) +
-                 Sum(LogSumExp(x[0], 1)) + Sum(Max(x[0], 0)) +
+                 Sum(LogSumExp(x[0], 1)) + Sum(Max(x[0], 0) * Min(x[0], 0)) +
                  Sum(Square(Sum(x[0], {0, 2}))) +
                  Sum(Square(SumTo(x[0], {53})));
         },

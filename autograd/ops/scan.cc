@@ -90,10 +90,11 @@ Tensor Prod(const Tensor& operand, const Axes& axes, ReduceOptions options) {
       PlanOf("Prod", operand.shape(), axes, options.keep_dims);
   const auto [x, m] = Arrange(operand, plan);
   Tensor y = Tensor::Empty(plan.result, dtype);
-  WithFloat(dtype, [&](auto t) {
+  WithFloat(dtype, [&, x = x, m = m](auto t) {
     using T = decltype(t);
-    kernels::Prod(operand.shape().dims(), plan.keep, operand.data<T>(),
-                  Out<T>(y));
+    const int64_t dims[] = {m.outer, m.n, m.inner};
+    const bool keep[] = {true, false, true};
+    kernels::Prod(dims, keep, x.data<T>(), Out<T>(y));
   });
   Record(
       "Prod", y, {x}, Save(x),
