@@ -9,6 +9,7 @@
 #include "nn/encoder_layer.h"
 #include "nn/gated_mlp.h"
 #include "nn/group_norm.h"
+#include "nn/init.h"
 #include "nn/layer_norm.h"
 #include "nn/learned_positions.h"
 #include "nn/linear.h"
