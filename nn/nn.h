@@ -12,6 +12,7 @@
 #include "nn/forward_hook.h"
 #include "nn/gated_mlp.h"
 #include "nn/group_norm.h"
+#include "nn/init.h"
 #include "nn/key_value_cache.h"
 #include "nn/layer_norm.h"
 #include "nn/learned_positions.h"

@@ -129,6 +129,20 @@ Tensor Params::Constant(const std::string& name, const Shape& shape,
   });
 }
 
+Tensor Params::Make(const std::string& name, const Shape& shape,
+                    const Initializer& init) const {
+  constexpr char kOp[] = "Params::Make";
+  StoreState& store = state(kOp);
+  const std::string full = FullName(kOp, name);
+  Tensor draft;  // an initialiser that throws leaves no parameter
+  if (!store.FindName(full)) {
+    draft = Tensor::Empty(shape, store.dtype);
+    init(StreamKey(store.seed, full), draft);
+  }
+  return Create(kOp, name, shape,
+                [&](uint64_t, Tensor& w) { CopyValues(draft, w); });
+}
+
 Tensor Params::Tied(const std::string& name, const Tensor& parameter) const {
   constexpr char kOp[] = "Params::Tied";
   StoreState& store = state(kOp);
@@ -178,6 +192,15 @@ Tensor ParameterStore::Find(const std::string& name) const {
   }
   throw Error(absl::StrCat("ParameterStore::Find: no parameter is called '",
                            name, "'; ", NearestName(name, NamesOf(state()))));
+}
+
+void ParameterStore::Initialize(const std::string& name,
+                                const Initializer& init) {
+  state().CheckUsable("ParameterStore::Initialize");
+  Tensor value = Find(name);
+  Tensor draft = Tensor::Empty(value.shape(), dtype());
+  init(StreamKey(seed(), value.impl()->parameter->name), draft);
+  CopyValues(draft, value);
 }
 
 void ParameterStore::ZeroGrad() {

@@ -12,6 +12,7 @@
 #define WENGERT_NN_PARAMETER_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,11 @@ class LayerPath {
   const std::string* path_ = nullptr;  // "" for the root
 };
 
+// Writes the first values of a parameter, from the random stream `key`;
+// nn/init.h has the usual ones. Throws Error when the shape is none that it
+// knows.
+using Initializer = std::function<void(uint64_t key, Tensor& value)>;
+
 // Creates parameters under a path. Each starts from a random stream keyed by
 // the store's seed and its full name, so that adding one changes no other.
 // A name that exists already throws Error, unless the store is a clone whose
@@ -72,6 +78,9 @@ class Params {
   Tensor Ones(const std::string& name, const Shape& shape) const {
     return Constant(name, shape, 1);
   }
+  // As `init` says; its stream is keyed as theirs.
+  Tensor Make(const std::string& name, const Shape& shape,
+              const Initializer& init) const;
   // A second name for a parameter of the same store: one entry, whose first
   // name is canonical. Returns the parameter.
   Tensor Tied(const std::string& name, const Tensor& parameter) const;
@@ -117,6 +126,10 @@ class ParameterStore {
   // Accepts tied names; throws Error, with the nearest name, when there is
   // none.
   Tensor Find(const std::string& name) const;
+
+  // Writes new values into a parameter, from the stream that its (canonical)
+  // name was made with. Nothing changes when this throws Error.
+  void Initialize(const std::string& name, const Initializer& init);
 
   // Drops the gradients that were gathered.
   void ZeroGrad();

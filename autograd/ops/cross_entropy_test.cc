@@ -195,6 +195,121 @@ TEST(CrossEntropyTest, Errors) {
   }
 }
 
+TEST(CrossEntropyTest, WeightedTargetsAllIgnored) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    const auto d = LossOf(
+        op, Values({2, 2}, {1, NAN, 3, 4}, dtype),
+        Tensor::Of<int64_t>({2}, {-100, -100}),
+        {.label_smoothing = 0.2, .weight = Values({1, 2}, dtype)}, recorded);
+    EXPECT_EQ(d.value.item(), 0);
+    EXPECT_THAT(d.gradients[0].ToVector(), Each(0));
+  });
+}
+
+TEST(CrossEntropyTest, WeightsOfOneChangeNothing) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    const Tensor logits = Spread({7, 5}, -3, 3).To(dtype);
+    const Tensor targets = Tensor::Of<int64_t>({7}, {0, 1, 2, 3, 4, -100, 0});
+    for (double smoothing : {0.0, 0.3}) {
+      const auto plain =
+          LossOf(op, logits, targets, {.label_smoothing = smoothing}, recorded);
+      const auto d = LossOf(
+          op, logits, targets,
+          {.label_smoothing = smoothing, .weight = Tensor::Ones({5}, dtype)},
+          recorded);
+      ExpectClose(d.value, plain.value, 3e-7, "value");
+      ExpectClose(d.gradients[0], plain.gradients[0], 1e-6, "gradient");
+    }
+  });
+}
+
+TEST(CrossEntropyTest, ProbabilitiesOfOneClassAreItsIndex) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    const Tensor logits = Values({2, 3}, {20, 0, -kInf, 1, 2, 3}, dtype);
+    const auto by_id =
+        LossOf(op, logits, Tensor::Of<int64_t>({2}, {0, 1}), {}, recorded);
+    const auto d = LossOf(op, logits, Values({2, 3}, {1, 0, 0, 0, 1, 0}, dtype),
+                          {}, recorded);
+    ExpectClose(d.value, by_id.value, 3e-7, "value");
+    ExpectClose(d.gradients[0], by_id.gradients[0], 1e-6, "gradient");
+  });
+}
+
+// A sure prediction's loss and slope are e^-20, not 0.
+TEST(CrossEntropyTest, WeightedSurePredictionKeepsItsDigits) {
+  for (DType dtype : kFloats) {
+    const auto d = LossOf(
+        CrossEntropy, Values({1, 2}, {1020, 1000}, dtype),
+        Tensor::Of<int64_t>({1}, {0}),
+        {.reduction = Reduction::kSum, .weight = Values({3, 1}, dtype)}, false);
+    const double e = 3 * std::exp(-20);
+    ExpectRelative({d.value.item()}, {e}, 1e-6);
+    ExpectRelative(d.gradients[0].ToVector(), {-e, e}, 1e-6);
+  }
+}
+
+TEST(CrossEntropyTest, ErrorsOfWeightsAndAxes) {
+  const Tensor logits = Tensor::Zeros({2, 3, 4});
+  const Tensor targets = Tensor::Of<int64_t>({2, 4}, {0, 1, 2, 0, 1, 7, 0, 0});
+  for (Op op : kBoth) {
+    EXPECT_EQ(ErrorOf([&] { op(logits, targets, {.class_axis = 1}); }),
+              "CrossEntropy: target 7 at position 5 of int64 [2, 4] is out of "
+              "range; wanted one in [0, 3) for logits float32 [2, 3, 4], or "
+              "-100 to ignore it");
+    EXPECT_EQ(ErrorOf([&] {
+                op(logits, targets,
+                   {.weight = Tensor::Ones({4}), .class_axis = 1});
+              }),
+              "CrossEntropy: weight float32 [4], logits float32 [2, 3, 4]; "
+              "wanted one weight for each of 3 classes");
+    EXPECT_THAT(ErrorOf([&] { op(logits, targets, {.class_axis = 3}); }),
+                StartsWith("CrossEntropy: axis 3"));
+    EXPECT_THAT(ErrorOf([&] {
+                  op(logits, Tensor::Zeros({2, 3, 4}, DType::kFloat64), {});
+                }),
+                HasSubstr("targets float64 [2, 3, 4]"));
+  }
+}
+
+TEST(NllLossTest, IgnoredRowsAreNotRead) {
+  for (DType dtype : kFloats) {
+    for (bool recorded : {false, true}) {
+      const auto d = Differentiate(
+          [](Inputs x) {
+            return NllLoss(x[0], Tensor::Of<int32_t>({3}, {-1, 1, -1}),
+                           {.ignore_index = -1});
+          },
+          {Values({3, 2}, {NAN, 1, -3, -4, kInf, -kInf}, dtype)}, {}, recorded);
+      EXPECT_EQ(d.value.item(), 4);
+      EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(0, 0, 0, -1, 0, 0));
+    }
+  }
+}
+
+TEST(NllLossTest, AllTargetsIgnored) {
+  for (int64_t classes : {3, 0}) {
+    const auto d = Differentiate(
+        [](Inputs x) {
+          return NllLoss(x[0], Tensor::Of<int64_t>({2}, {-100, -100}));
+        },
+        {Tensor::Ones({2, classes})});
+    EXPECT_EQ(d.value.item(), 0);
+    EXPECT_THAT(d.gradients[0].ToVector(), Each(0));
+  }
+}
+
+TEST(NllLossTest, Errors) {
+  const Tensor log_p = Tensor::Zeros({2, 3});
+  EXPECT_EQ(ErrorOf([&] {
+              NllLoss(log_p, Tensor::Of<int64_t>({2}, {0, 3}));
+            }),
+            "NllLoss: target 3 at position 1 of int64 [2] is out of range; "
+            "wanted one in [0, 3) for log_probs float32 [2, 3], or -100 to "
+            "ignore it");
+  EXPECT_THAT(ErrorOf([&] { NllLoss(log_p, log_p); }),
+              StartsWith("NllLoss: log_probs float32 [2, 3], targets float32"));
+}
+
 TEST(CrossEntropyTest, SameBitsForAnyNumberOfThreads) {
   std::vector<int64_t> targets;
   for (int64_t i = 0; i < 1201; ++i) targets.push_back(i % 7 ? i % 131 : -100);
@@ -205,6 +320,16 @@ TEST(CrossEntropyTest, SameBitsForAnyNumberOfThreads) {
                               {.label_smoothing = 0.1});
         },
         {Spread({1201, 131}, -3, 3).To(dtype)});
+    ExpectSameBitsForThreads(
+        [&](Inputs x) {
+          return CrossEntropy(x[0], Tensor::From({1201}, targets),
+                              {.label_smoothing = 0.1,
+                               .weight = Spread({131}, 1, 2).To(dtype)});
+        },
+        {Spread({1201, 131}, -3, 3).To(dtype)});
+    ExpectSameBitsForThreads([&](Inputs x) { return CrossEntropy(x[0], x[1]); },
+                             {Spread({1201, 131}, -3, 3).To(dtype),
+                              Spread({1201, 131}, 0, 1).To(dtype)});
   }
 }
 

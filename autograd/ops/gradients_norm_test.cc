@@ -87,7 +87,8 @@ std::vector<Case> Table() {
                  {{0, 4, 3}, {4}, {4}},
                  {{2, 4, 0}, {4}, {4}},
                  {{2, 0, 3}, {0}, {0}}},
-       .composed = [](X x) { return GroupNormComposed(x[0], 2, x[1], x[2], 0.1); }},
+       .composed =
+           [](X x) { return GroupNormComposed(x[0], 2, x[1], x[2], 0.1); }},
       {.name = "GroupNormPlain",
        .f = [](X x) { return GroupNorm(x[0], 3, {}, {}, 0.1); },
        .sizes = {{{2, 3, 2}}, {{2, 6, 3}}},
