@@ -9,14 +9,14 @@
 
 namespace wengert {
 
-// y = sin x: dx = dy cos x, and cos x = sin(x + pi/2)
-inline Tensor Sin(const Tensor& x) {
+// y = atan x: dx = dy / (1 + x²)
+inline Tensor Atan(const Tensor& x) {
   Tensor y = Tensor::Empty(x.shape(), x.dtype());
   const double* in = x.data<double>();
   std::transform(in, in + x.size(), y.mutable_data<double>(),
-                 [](double v) { return std::sin(v); });
-  Record("Sin", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
-    g.Add(0, g.dy() * Sin(x + M_PI / 2));
+                 [](double v) { return std::atan(v); });
+  Record("Atan", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
+    g.Add(0, g.dy() / (1 + Square(x)));
   });
   return y;
 }

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Extending, Operations) {
   const Tensor x = Tensor::Of<double>({4}, {-2, -0.3, 0.4, 3});
-  EXPECT_TRUE(GradCheck([](auto in) { return Sin(in[0]); }, {x}, {.order = 2}));
+  EXPECT_TRUE(GradCheck([](auto in) { return Atan(in[0]); }, {x}, {.order = 2}));
   EXPECT_TRUE(
       GradCheck([](auto in) { return Softsign(in[0]); }, {x}, {.order = 2}));
 }
