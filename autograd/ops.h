@@ -38,10 +38,12 @@ Tensor Affine(const Tensor& x, double scale, double shift);
 Tensor Neg(const Tensor& x);
 // x^p with a constant p. The derivative p x^(p-1) is 0 where p is.
 Tensor Pow(const Tensor& x, double p);
-// x^p, elementwise. dx = p x^(p-1), 0 where p is 0; dp = y ln x, 0 where x is 0
-// and p >= 0. A negative x with a p that is no whole number gives NaN.
+// x^p, elementwise, 1 where p is 0. dx = p x^(p-1), 0 where p is 0; dp = y ln x,
+// 0 where x is 0 and p >= 0. A negative x with a p that is no whole number gives
+// NaN, and every negative x does as the derivative by p.
 Tensor Pow(const Tensor& x, const Tensor& p);
-// The angle of the point (x, y) in (-pi, pi]. At (0, 0) both gradients are 0.
+// The angle of the point (x, y) in [-pi, pi], signs of 0 as in C. Both gradients
+// are 0 at (0, 0) and at infinity.
 Tensor Atan2(const Tensor& y, const Tensor& x);
 // a + weight (b - a); exactly b where weight is 1.
 Tensor Lerp(const Tensor& a, const Tensor& b, double weight);
@@ -71,6 +73,8 @@ inline Tensor operator/(double c, const Tensor& x) {
   return Div(Tensor::Scalar(c, x.dtype()), x);
 }
 
+// ---- Comparisons and logic: ops/compare.cc ----------------------------------
+
 // Comparisons: bool results without gradients. Any one dtype. With NaN all are
 // false but NotEqual.
 Tensor Equal(const Tensor& a, const Tensor& b);
@@ -89,7 +93,7 @@ Tensor IsNan(const Tensor& x);
 Tensor IsInf(const Tensor& x);
 Tensor IsFinite(const Tensor& x);
 
-// ---- Functions of one argument: ops/elementwise.cc --------------------------
+// ---- Functions of one argument: ops/elementwise.cc, ops/piecewise.cc --------
 
 Tensor Exp(const Tensor& x);
 Tensor Log(const Tensor& x);
@@ -108,7 +112,7 @@ Tensor Sin(const Tensor& x);
 Tensor Cos(const Tensor& x);
 // |x|, with slope 0 at 0.
 Tensor Abs(const Tensor& x);
-// -1, 0 or 1; NaN of NaN. Gradient 0.
+// -1, 0 (of x's sign) or 1; NaN of NaN. Gradient 0.
 Tensor Sign(const Tensor& x);
 // Whole numbers, with gradient 0: the next below, the next above, towards 0,
 // and the nearest (ties go to the even one).

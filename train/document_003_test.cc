@@ -60,7 +60,6 @@ std::vector<int64_t> Ids() {
 }
 constexpr int64_t kVocabulary = 14;
 
-Tensor Abs(const Tensor& x) { return Maximum(x, -x); }
 double Largest(const Tensor& x) { return Max(Abs(x)).item(); }
 
 TEST(Document003, WordsAndIds) {

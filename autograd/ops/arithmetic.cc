@@ -1,5 +1,6 @@
-// Arithmetic with broadcasting. A rule hands over the gradient of the
-// broadcast operand; the sink sums it back to the operand's own shape.
+// Arithmetic with broadcasting, powers and angles. A rule hands over the
+// gradient of the broadcast operand; the sink sums it back to the operand's own
+// shape.
 
 #include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/elementwise.h"
@@ -23,32 +24,21 @@ Tensor Broadcasted(const char* op, Binary kind, const Tensor& a,
   return y;
 }
 
-Tensor Compared(const char* op, kernels::Compare kind, const Tensor& a,
-                const Tensor& b) {
-  if (!a.defined() || !b.defined() || a.dtype() != b.dtype()) {
-    Throw(op, "got ", Describe(a), " and ", Describe(b),
-          "; wanted operands of one dtype");
-  }
-  Tensor y = Tensor::Empty(Broadcast(op, a.shape(), b.shape()), DType::kBool);
-  WithAny(a.dtype(), [&](auto t) {
-    using T = decltype(t);
-    kernels::Apply(kind, y.shape().dims(), a.data<T>(), a.shape().dims(),
-                   b.data<T>(), b.shape().dims(), Out<bool>(y));
-  });
-  return y;
+// r = a / (a² + b²), the real part of 1 / (a + ib), whose derivative is
+// -1 / (a + ib)². With i = b / (a² + b²): da = dy (i² - r²), db = -2 dy r i.
+Tensor ReciprocalReal(const Tensor& a, const Tensor& b) {
+  Tensor r = Broadcasted("ReciprocalReal", Binary::kReciprocalReal, a, b);
+  Record(
+      "ReciprocalReal", r, {a, b}, Save(a, b, r),
+      [](GradientSink& g, const Tensor& a, const Tensor& b, const Tensor& r) {
+        const Tensor i = ReciprocalReal(b, a);
+        if (g.Needs(0)) g.Add(0, g.dy() * ((i - r) * (i + r)));
+        if (g.Needs(1)) g.Add(1, g.dy() * (-2 * (r * i)));
+      });
+  return r;
 }
 
 }  // namespace
-
-Tensor Equal(const Tensor& a, const Tensor& b) {
-  return Compared("Equal", kernels::Compare::kEq, a, b);
-}
-Tensor Less(const Tensor& a, const Tensor& b) {
-  return Compared("Less", kernels::Compare::kLt, a, b);
-}
-Tensor Greater(const Tensor& a, const Tensor& b) {
-  return Compared("Greater", kernels::Compare::kGt, a, b);
-}
 
 // y = a + b: da = dy, db = dy
 Tensor Add(const Tensor& a, const Tensor& b) {
@@ -152,6 +142,67 @@ Tensor Pow(const Tensor& x, double p) {
                     : g.dy() * Affine(Pow(x, p - 1), p, 0));
   });
   return y;
+}
+
+// y = x^p: dx = dy p x^(p-1), dp = dy y ln x
+Tensor Pow(const Tensor& x, const Tensor& p) {
+  Tensor y = Broadcasted("Pow", Binary::kPow, x, p);
+  Record(
+      "Pow", y, {x, p}, Save(x, p, y),
+      [](GradientSink& g, const Tensor& x, const Tensor& p, const Tensor& y) {
+        // Where a factor of 0 meets what is infinite or NaN, x is taken as 1
+        // and the product as 0, in derivatives of any order.
+        const Tensor zero = Tensor::Scalar(0, x.dtype()), one = zero + 1;
+        const Tensor x_is_zero = Equal(x, zero);
+        if (g.Needs(0)) {
+          const Tensor flat =
+              LogicalAnd(Equal(p, zero), LogicalOr(x_is_zero, IsNan(x)));
+          const Tensor slope = p * Pow(Where(flat, one, x), p - 1);
+          g.Add(0, g.dy() * Where(flat, zero, slope));
+        }
+        if (g.Needs(1)) {
+          const Tensor flat = LogicalAnd(x_is_zero, GreaterEqual(p, zero));
+          g.Add(1, g.dy() * (y * Log(Where(flat, one, x))));
+        }
+      });
+  return y;
+}
+
+// The angle of (x, y): dx = -dy y / (x² + y²), dy = dy x / (x² + y²)
+Tensor Atan2(const Tensor& y, const Tensor& x) {
+  Tensor angle = Broadcasted("Atan2", Binary::kAtan2, y, x);
+  Record("Atan2", angle, {y, x}, Save(y, x),
+         [](GradientSink& g, const Tensor& y, const Tensor& x) {
+           if (g.Needs(0)) g.Add(0, g.dy() * ReciprocalReal(x, y));
+           if (g.Needs(1)) g.Add(1, -(g.dy() * ReciprocalReal(y, x)));
+         });
+  return angle;
+}
+
+// y = a + w (b - a): da = dy (1 - w), db = dy w, dw = dy (b - a)
+Tensor Lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
+  const DType dtype = CheckFloats("Lerp", {a, b, weight});
+  const Shape shape = Broadcast("Lerp", Broadcast("Lerp", a.shape(), b.shape()),
+                                weight.shape());
+  Tensor y = Tensor::Empty(shape, dtype);
+  WithFloat(dtype, [&](auto t) {
+    using T = decltype(t);
+    kernels::Lerp<T>(shape.dims(), a.data<T>(), a.shape().dims(), b.data<T>(),
+                     b.shape().dims(), weight.data<T>(), weight.shape().dims(),
+                     Out<T>(y));
+  });
+  Record("Lerp", y, {a, b, weight}, Save(a, b, weight),
+         [](GradientSink& g, const Tensor& a, const Tensor& b,
+            const Tensor& weight) {
+           if (g.Needs(0)) g.Add(0, g.dy() * (1 - weight));
+           if (g.Needs(1)) g.Add(1, g.dy() * weight);
+           if (g.Needs(2)) g.Add(2, g.dy() * (b - a));
+         });
+  return y;
+}
+Tensor Lerp(const Tensor& a, const Tensor& b, double weight) {
+  CheckFloats("Lerp", {a, b});
+  return Lerp(a, b, Tensor::Scalar(weight, a.dtype()));
 }
 
 }  // namespace wengert

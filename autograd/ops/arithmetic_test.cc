@@ -1,4 +1,6 @@
-// Arithmetic with broadcasting, powers and comparisons.
+// Arithmetic with broadcasting, powers and angles.
+#include <numbers>
+
 #include "autograd/ops/ops_testlib.h"
 
 namespace wengert {
@@ -108,20 +110,98 @@ TEST(ArithmeticTest, NanIsNeverHidden) {
   }
 }
 
-TEST(ArithmeticTest, Comparisons) {
-  for (DType dtype :
-       {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64}) {
-    const Tensor a = Values({1, 2, 3}, dtype), b = Values({2, 2, 2}, dtype);
-    EXPECT_EQ(Equal(a, b).dtype(), DType::kBool);
-    EXPECT_THAT(Equal(a, b).ToVector(), ElementsAre(0, 1, 0));
-    EXPECT_THAT(Less(a, b).ToVector(), ElementsAre(1, 0, 0));
-    EXPECT_THAT(Greater(a, b).ToVector(), ElementsAre(0, 0, 1));
-    EXPECT_EQ(Less(a, Values({2, 1}, {1, 2}, dtype)).shape(), (Shape{2, 3}));
+TEST(ArithmeticTest, PowersOfTensors) {
+  for (DType dtype : kFloats) {
+    const Tensor x = Values({2, 3, 0.25, -2, -8}, dtype);
+    const Tensor p = Values({3, -1, 0.5, 3, 1.0 / 3}, dtype);
+    const std::vector<double> y = Pow(x, p).ToVector();
+    ExpectRelative({y.begin(), y.begin() + 4}, {8, 1.0 / 3, 0.5, -8}, 1e-7);
+    EXPECT_TRUE(std::isnan(y[4]));
+    // At x = 0, and where p is 0.
+    const Tensor at = Values({0, 0, 0, 0, 0, -2, kInf, NAN}, dtype);
+    const Tensor to = Values({0, 0.5, 1, 2, -1, 0, 0, 0}, dtype);
+    for (bool recorded : {false, true}) {
+      const auto d = Differentiate([](Inputs x) { return Pow(x[0], x[1]); },
+                                   {at, to}, {}, recorded);
+      EXPECT_THAT(d.value.ToVector(), ElementsAre(1, 0, 0, 0, kInf, 1, 1, 1));
+      EXPECT_THAT(d.gradients[0].ToVector(),
+                  ElementsAre(0, kInf, 1, 0, -kInf, 0, 0, 0));
+      const std::vector<double> dp = d.gradients[1].ToVector();
+      EXPECT_THAT(std::vector<double>(dp.begin(), dp.begin() + 5),
+                  ElementsAre(0, 0, 0, 0, -kInf));
+    }
   }
-  const Tensor t = SomeTrue({3});
-  EXPECT_THAT(Equal(t, t).ToVector(), ElementsAre(1, 1, 1));
-  const Tensor nan = Values({NAN}, DType::kFloat32);
-  EXPECT_THAT(Equal(nan, nan).ToVector(), ElementsAre(0));
+}
+
+// No factor of 0 that meets an infinite one becomes NaN later.
+TEST(ArithmeticTest, PowersOfTensorsAtZeroToTheThirdDerivative) {
+  for (DType dtype : kFloats) {
+    const Tensor cubes = Values({3, 3}, dtype);
+    const auto by_x =
+        Derivatives([&](const Tensor& x) { return Pow(x, cubes); },
+                    Values({0, 2}, dtype), 3);
+    EXPECT_THAT(by_x[1], ElementsAre(0, 12));
+    EXPECT_THAT(by_x[2], ElementsAre(0, 12));
+    EXPECT_THAT(by_x[3], ElementsAre(6, 6));
+    const Tensor zero = Values({0, 0}, dtype);
+    const auto by_p = Derivatives([&](const Tensor& p) { return Pow(zero, p); },
+                                  Values({0, 2}, dtype), 3);
+    for (int order : {1, 2, 3}) EXPECT_THAT(by_p[order], ElementsAre(0, 0));
+    const auto flat = Derivatives([&](const Tensor& x) { return Pow(x, zero); },
+                                  Values({0, 2}, dtype), 3);
+    for (int order : {1, 2, 3}) EXPECT_THAT(flat[order], ElementsAre(0, 0));
+  }
+}
+
+TEST(ArithmeticTest, Angles) {
+  const double pi = std::numbers::pi;
+  for (DType dtype : kFloats) {
+    const Tensor y = Values({0, 1, 1, -1, 0, -0.0, kInf, -kInf}, dtype);
+    const Tensor x = Values({1, 0, -1, -1, -1, -1, kInf, 5}, dtype);
+    ExpectRelative(
+        Atan2(y, x).ToVector(),
+        {0, pi / 2, pi * 3 / 4, -pi * 3 / 4, pi, -pi, pi / 4, -pi / 2}, 2e-7);
+    // Gradients: none at the origin and at infinity, and no overflow between.
+    const Tensor down = Values({0, 3, 3e20, -1e-20, kInf, 1, 0}, dtype);
+    const Tensor across = Values({0, 4, 4e20, 0, 1, -kInf, -0.0}, dtype);
+    for (bool recorded : {false, true}) {
+      const auto d = Differentiate([](Inputs x) { return Atan2(x[0], x[1]); },
+                                   {down, across}, {}, recorded);
+      ExpectRelative(d.gradients[0].ToVector(), {0, 0.16, 0.16e-20, 0, 0, 0, 0},
+                     2e-7);
+      ExpectRelative(d.gradients[1].ToVector(),
+                     {0, -0.12, -0.12e-20, 1e20, 0, 0, 0}, 2e-7);
+    }
+    const auto d = Derivatives(
+        [&](const Tensor& y) {
+          return Atan2(y, Values({0, 4, 4e20, 1, -kInf, -0.0}, dtype));
+        },
+        Values({0, 3, 3e20, kInf, 1, 0}, dtype), 3);
+    for (int order : {1, 2, 3}) {
+      for (double v : d[order]) EXPECT_TRUE(std::isfinite(v)) << order;
+    }
+  }
+}
+
+TEST(ArithmeticTest, LerpMeetsBothEnds) {
+  for (DType dtype : kFloats) {
+    const Tensor a = Values({0.1, 1e9, -3}, dtype);
+    const Tensor b = Values({0.7, 0.3, 1e-9}, dtype);
+    EXPECT_EQ(Lerp(a, b, 0).ToVector(), a.ToVector());
+    EXPECT_EQ(Lerp(a, b, 1).ToVector(), b.ToVector());
+    EXPECT_EQ(Lerp(a, b, Values({0, 1, 0}, dtype)).ToVector()[1],
+              b.ToVector()[1]);
+    const Tensor u = Values({1, 2}, dtype), v = Values({3, -2}, dtype);
+    EXPECT_THAT(Lerp(u, v, 0.25).ToVector(), ElementsAre(1.5, 1));
+    EXPECT_THAT(Lerp(u, v, 1.5).ToVector(), ElementsAre(4, -4));
+    const auto d =
+        Differentiate([](Inputs x) { return Lerp(x[0], x[1], x[2]); },
+                      {u, v, Values({2, 1}, {0.25, 0.5}, dtype)});
+    EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(1.25, 1.25));
+    EXPECT_THAT(d.gradients[1].ToVector(), ElementsAre(0.75, 0.75));
+    EXPECT_EQ(d.gradients[2].shape(), (Shape{2, 1}));
+    EXPECT_THAT(d.gradients[2].ToVector(), ElementsAre(-2, -2));
+  }
 }
 
 TEST(ArithmeticTest, ErrorsGiveBothShapes) {
@@ -129,9 +209,9 @@ TEST(ArithmeticTest, ErrorsGiveBothShapes) {
   const Tensor d = Tensor::Zeros({2, 3}, DType::kFloat64);
   using Op = Tensor (*)(const Tensor&, const Tensor&);
   const std::pair<const char*, Op> ops[] = {
-      {"Add", Add},     {"Sub", Sub},         {"Mul", Mul},
-      {"Div", Div},     {"Maximum", Maximum}, {"Minimum", Minimum},
-      {"Equal", Equal}, {"Less", Less},       {"Greater", Greater}};
+      {"Add", Add}, {"Sub", Sub},         {"Mul", Mul},
+      {"Div", Div}, {"Maximum", Maximum}, {"Minimum", Minimum},
+      {"Pow", Pow}, {"Atan2", Atan2}};
   for (const auto& [name, op] : ops) {
     EXPECT_THAT(ErrorOf([&, op = op] { op(a, b); }),
                 AllOf(StartsWith(std::string(name) + ": "), HasSubstr("[2, 3]"),
@@ -151,6 +231,13 @@ TEST(ArithmeticTest, ErrorsGiveBothShapes) {
   EXPECT_THAT(ErrorOf([&] { ids + ids; }),
               AllOf(StartsWith("Add: "), HasSubstr("int64 [2], int64 [2]"),
                     HasSubstr("wanted float32 or float64")));
+  EXPECT_THAT(ErrorOf([&] { Lerp(a, a, b); }),
+              AllOf(StartsWith("Lerp: "), HasSubstr("[2, 3]"),
+                    HasSubstr("[4, 3]"), HasSubstr("wanted")));
+  EXPECT_THAT(ErrorOf([&] { Lerp(a, a, d); }),
+              StartsWith("Lerp: got float32 [2, 3], float32 [2, 3], float64"));
+  EXPECT_THAT(ErrorOf([&] { Lerp({}, a, 0.5); }),
+              StartsWith("Lerp: got undefined"));
   EXPECT_THAT(ErrorOf([&] { Pow(ids, 2); }), StartsWith("Pow: got int64 [2]"));
   EXPECT_THAT(ErrorOf([&] { Affine(ids, 2, 0); }),
               StartsWith("Affine: got int64 [2]"));
@@ -162,7 +249,8 @@ TEST(ArithmeticTest, SameBitsForAnyNumberOfThreads) {
     const Tensor b = Spread({3, 157}, 0.5, 2, 2).To(dtype);
     ExpectSameBitsForThreads(
         [](Inputs x) {
-          return Pow(x[0] / x[1], 1.3) * x[0] + Maximum(x[0], x[1]);
+          return Pow(x[0] / x[1], 1.3) * x[0] + Maximum(x[0], x[1]) +
+                 Pow(x[0], x[1]) * Atan2(x[0], x[1]) + Lerp(x[0], x[1], x[0]);
         },
         {a, b});
   }

@@ -32,6 +32,13 @@ Tensor Clamped(const Tensor& x, double bound) {
                  Minimum(Tensor::Scalar(bound, x.dtype()), x));
 }
 
+// A function whose slope is 0 wherever it has one.
+Tensor Stepped(const char* op, Unary kind, const Tensor& x) {
+  Tensor y = Mapped(op, kind, x);
+  Record(op, y, {x}, Save(), [](GradientSink&) {});
+  return y;
+}
+
 // y = f(x): dx = dy f'(x)
 Tensor Activated(const char* op, Activation f, const Tensor& x) {
   const DType dtype = CheckFloats(op, {x});
@@ -134,6 +141,44 @@ Tensor Rsqrt(const Tensor& x) {
   });
   return y;
 }
+
+// y = e^x - 1: dx = dy e^x, since y + 1 would lose the left tail
+Tensor Expm1(const Tensor& x) {
+  Tensor y = Mapped("Expm1", Unary::kExpm1, x);
+  Record("Expm1", y, {x}, Save(x),
+         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() * Exp(x)); });
+  return y;
+}
+
+// y = ln(1 + x): dx = dy / (1 + x)
+Tensor Log1p(const Tensor& x) {
+  Tensor y = Mapped("Log1p", Unary::kLog1p, x);
+  Record("Log1p", y, {x}, Save(x),
+         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() / (1 + x)); });
+  return y;
+}
+
+// y = sin x: dx = dy cos x
+Tensor Sin(const Tensor& x) {
+  Tensor y = Mapped("Sin", Unary::kSin, x);
+  Record("Sin", y, {x}, Save(x),
+         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() * Cos(x)); });
+  return y;
+}
+
+// y = cos x: dx = -dy sin x
+Tensor Cos(const Tensor& x) {
+  Tensor y = Mapped("Cos", Unary::kCos, x);
+  Record("Cos", y, {x}, Save(x),
+         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() * -Sin(x)); });
+  return y;
+}
+
+Tensor Sign(const Tensor& x) { return Stepped("Sign", Unary::kSign, x); }
+Tensor Floor(const Tensor& x) { return Stepped("Floor", Unary::kFloor, x); }
+Tensor Ceil(const Tensor& x) { return Stepped("Ceil", Unary::kCeil, x); }
+Tensor Trunc(const Tensor& x) { return Stepped("Trunc", Unary::kTrunc, x); }
+Tensor Round(const Tensor& x) { return Stepped("Round", Unary::kRound, x); }
 
 // y = max(0, x): dx = dy where x > 0
 Tensor Relu(const Tensor& x) { return Activated("Relu", Activation::kRelu, x); }

@@ -53,6 +53,31 @@ std::vector<Known> KnownValues() {
       {"Square", Square, {3, -4}, {9, 16}, {6, -8}},
       {"Sqrt", Sqrt, {4, 0.25}, {2, 0.5}, {0.25, 1}},
       {"Rsqrt", Rsqrt, {4, 0.25}, {0.5, 2}, {-1.0 / 16, -4}},
+      {"Expm1",
+       Expm1,
+       {0, 1, -2, 1e-10},
+       {0, e - 1, -0.86466471676338731, 1.00000000005e-10},
+       {1, e, 1 / (e * e), 1.0000000001}},
+      {"Log1p",
+       Log1p,
+       {0, 1, -0.5, 1e-10},
+       {0, std::log(2), -std::log(2), 9.9999999995e-11},
+       {1, 0.5, 2, 0.9999999999}},
+      {"Sin",
+       Sin,
+       {0, 0.5, -1, 1e5},
+       {0, 0.47942553860420300, -0.84147098480789651, std::sin(1e5)},
+       {1, 0.87758256189037272, 0.54030230586813972, std::cos(1e5)}},
+      {"Cos",
+       Cos,
+       {0, 0.5, -1, 1e5},
+       {1, 0.87758256189037272, 0.54030230586813972, std::cos(1e5)},
+       {0, -0.47942553860420300, 0.84147098480789651, -std::sin(1e5)}},
+      {"Sign", Sign, {-2, 0, 3}, {-1, 0, 1}, {0, 0, 0}},
+      {"Floor", Floor, {-1.5, -0.25, 2.75}, {-2, -1, 2}, {0, 0, 0}},
+      {"Ceil", Ceil, {-1.5, -0.25, 2.75}, {-1, 0, 3}, {0, 0, 0}},
+      {"Trunc", Trunc, {-1.5, -0.25, 2.75}, {-1, 0, 2}, {0, 0, 0}},
+      {"Round", Round, {-1.5, 0.5, 2.5, 2.75}, {-2, 0, 2, 3}, {0, 0, 0, 0}},
       {"Relu", Relu, {2, -1, 0}, {2, 0, 0}, {1, 0, 0}},
       {"Gelu",
        Gelu,
@@ -177,6 +202,29 @@ TEST(ElementwiseTest, SigmoidSlopeKeepsBothTails) {
   }
 }
 
+TEST(ElementwiseTest, Expm1SlopeKeepsItsLeftTail) {
+  for (DType dtype : kFloats) {
+    const auto d = Derivatives(Expm1, Values({-40, -kInf}, dtype), 3);
+    for (int order : {1, 2, 3}) {
+      ExpectRelative(d[order], {std::exp(-40), 0}, 1e-5);
+    }
+  }
+}
+
+// A gradient of 0, not the lack of one: it may be asked for and added to.
+TEST(ElementwiseTest, StepsHaveGradientZero) {
+  for (DType dtype : kFloats) {
+    const Tensor x = Values({-1.5, 0.3}, dtype);
+    for (Unary f : {Sign, Floor, Ceil, Trunc, Round}) {
+      const auto d = Derivatives(f, x, 3);
+      for (int order : {1, 2, 3}) EXPECT_THAT(d[order], Each(0));
+      EXPECT_THAT(GradientOf([f](Inputs x) { return f(x[0]) + 2 * x[0]; }, x),
+                  ElementsAre(2, 2));
+    }
+    EXPECT_TRUE(std::isnan(Sign(Values({NAN}, dtype)).item()));
+  }
+}
+
 TEST(ElementwiseTest, ReluAtZeroAndNan) {
   for (DType dtype : kFloats) {
     const auto d = Derivatives(Relu, Values({0, -0.0, NAN}, dtype), 2);
@@ -246,11 +294,14 @@ TEST(ElementwiseTest, CastsConvertTheGradientBack) {
 TEST(ElementwiseTest, ErrorsNameTheOperation) {
   const Tensor ids = Tensor::Zeros({2, 3}, DType::kInt32);
   const std::pair<std::string, Unary> ops[] = {
-      {"Exp", Exp},   {"Log", Log},     {"Tanh", Tanh},
-      {"Erf", Erf},   {"Erfc", Erfc},   {"Sigmoid", Sigmoid},
-      {"Sqrt", Sqrt}, {"Rsqrt", Rsqrt}, {"Square", Square},
-      {"Relu", Relu}, {"Gelu", Gelu},   {"GeluTanh", GeluTanh},
-      {"Silu", Silu}};
+      {"Exp", Exp},     {"Log", Log},     {"Tanh", Tanh},
+      {"Erf", Erf},     {"Erfc", Erfc},   {"Sigmoid", Sigmoid},
+      {"Sqrt", Sqrt},   {"Rsqrt", Rsqrt}, {"Square", Square},
+      {"Relu", Relu},   {"Gelu", Gelu},   {"GeluTanh", GeluTanh},
+      {"Silu", Silu},   {"Expm1", Expm1}, {"Log1p", Log1p},
+      {"Sin", Sin},     {"Cos", Cos},     {"Sign", Sign},
+      {"Floor", Floor}, {"Ceil", Ceil},   {"Trunc", Trunc},
+      {"Round", Round}};
   for (const auto& [name, op] : ops) {
     EXPECT_EQ(ErrorOf([&, op = op] { op(ids); }),
               name +
@@ -267,7 +318,9 @@ TEST(ElementwiseTest, SameBitsForAnyNumberOfThreads) {
     ExpectSameBitsForThreads(
         [](Inputs x) {
           return Gelu(x[0]) + GeluTanh(x[0]) * Silu(x[0]) + Tanh(x[0]) +
-                 Erf(x[0]) * Sigmoid(x[0]) + Relu(x[0]) + Exp(x[0]);
+                 Erf(x[0]) * Sigmoid(x[0]) + Relu(x[0]) + Exp(x[0]) +
+                 Sin(x[0]) * Cos(x[0]) + Expm1(x[0]) * Round(x[0]) +
+                 Log1p(Square(x[0]));
         },
         {x});
   }
