@@ -140,7 +140,7 @@ Tensor LeakyReluComposed(const Tensor& x, double slope = 0.01);
 Tensor Elu(const Tensor& x, double alpha = 1);
 Tensor EluComposed(const Tensor& x, double alpha = 1);
 
-// ---- Reductions: ops/reduce.cc, ops/statistics.cc ---------------------------
+// ---- Reductions: ops/reduce.cc, ops/statistics.cc; Prod: ops/scan.cc --------
 // Over `axes` (none listed: all of them). With keep_dims a reduced axis stays
 // with size 1.
 
@@ -556,8 +556,8 @@ Tensor CosineSimilarity(const Tensor& a, const Tensor& b, int axis = -1,
                         double eps = 1e-8);
 
 // ---- Random arrays: ops/random.cc -------------------------------------------
-// Each takes one offset of the generator, unless it throws. The values depend on
-// seed, offset and place alone. No gradients.
+// Each takes one offset of the generator, unless it throws. The values depend
+// on seed, offset and place alone. No gradients.
 
 // In [lo, hi), in float32 too.
 Tensor RandomUniform(const Shape& shape, Generator& generator, double lo = 0,
