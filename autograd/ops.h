@@ -173,9 +173,9 @@ struct VarOptions {
   double correction = 1;  // what is taken from the count n: 0 for all there is
   bool keep_dims = false;
 };
-// Fused. sum (x - mean)^2 / max(0, n - correction), with a mean that is
-// corrected by that of the residuals; NaN where it is 0/0. The standard
-// deviation is its square root, with gradient 0 where it is 0.
+// Fused. sum (x - mean)^2 / max(0, n - correction), in two passes: exactly 0 of
+// equal elements; NaN where it is 0/0. The standard deviation is its square
+// root, with gradient 0 where it is 0.
 Tensor Var(const Tensor& x, const Axes& axes = {}, VarOptions options = {});
 Tensor VarComposed(const Tensor& x, const Axes& axes = {},
                    VarOptions options = {});
