@@ -144,7 +144,7 @@ Tensor LeakyReluComposed(const Tensor& x, double slope = 0.01);
 Tensor Elu(const Tensor& x, double alpha = 1);
 Tensor EluComposed(const Tensor& x, double alpha = 1);
 
-// ---- Reductions: ops/reduce.cc, ops/statistics.cc ---------------------------
+// ---- Reductions: ops/reduce.cc, ops/statistics.cc; Prod: ops/scan.cc --------
 // Over `axes` (none listed: all of them). With keep_dims a reduced axis stays
 // with size 1.
 
@@ -177,9 +177,9 @@ struct VarOptions {
   double correction = 1;  // what is taken from the count n: 0 for all there is
   bool keep_dims = false;
 };
-// Fused. sum (x - mean)^2 / max(0, n - correction), with a mean that is
-// corrected by that of the residuals; NaN where it is 0/0. The standard
-// deviation is its square root, with gradient 0 where it is 0.
+// Fused. sum (x - mean)^2 / max(0, n - correction), in two passes: exactly 0 of
+// equal elements; NaN where it is 0/0. The standard deviation is its square
+// root, with gradient 0 where it is 0.
 Tensor Var(const Tensor& x, const Axes& axes = {}, VarOptions options = {});
 Tensor VarComposed(const Tensor& x, const Axes& axes = {},
                    VarOptions options = {});
@@ -571,8 +571,8 @@ Tensor CosineSimilarity(const Tensor& a, const Tensor& b, int axis = -1,
                         double eps = 1e-8);
 
 // ---- Random arrays: ops/random.cc -------------------------------------------
-// Each takes one offset of the generator, unless it throws. The values depend on
-// seed, offset and place alone. No gradients.
+// Each takes one offset of the generator, unless it throws. The values depend
+// on seed, offset and place alone. No gradients.
 
 // In [lo, hi), in float32 too.
 Tensor RandomUniform(const Shape& shape, Generator& generator, double lo = 0,
