@@ -26,24 +26,27 @@ namespace wengert {
 
 // ---- Arithmetic: ops/arithmetic.cc ------------------------------------------
 
+// a + b, a - b, a b and a / b, elementwise: what the operators + - * / do. One
+// side of those may be a number.
 Tensor Add(const Tensor& a, const Tensor& b);
 Tensor Sub(const Tensor& a, const Tensor& b);
 Tensor Mul(const Tensor& a, const Tensor& b);
 Tensor Div(const Tensor& a, const Tensor& b);
-// The larger one; a where they are equal, and its gradient goes to a.
+// The larger (smaller) one; a where they are equal, and the gradient goes to a.
 Tensor Maximum(const Tensor& a, const Tensor& b);
 Tensor Minimum(const Tensor& a, const Tensor& b);
 // scale x + shift
 Tensor Affine(const Tensor& x, double scale, double shift);
+// -x
 Tensor Neg(const Tensor& x);
 // x^p with a constant p. The derivative p x^(p-1) is 0 where p is.
 Tensor Pow(const Tensor& x, double p);
-// x^p, elementwise, 1 where p is 0. dx = p x^(p-1), 0 where p is 0; dp = y ln x,
-// 0 where x is 0 and p >= 0. A negative x with a p that is no whole number gives
-// NaN, and every negative x does as the derivative by p.
+// x^p, elementwise, 1 where p is 0. dx = p x^(p-1), 0 where p is 0; dp = y ln
+// x, 0 where x is 0 and p >= 0. A negative x with a p that is no whole number
+// gives NaN, and every negative x does as the derivative by p.
 Tensor Pow(const Tensor& x, const Tensor& p);
-// The angle of the point (x, y) in [-pi, pi], signs of 0 as in C. Both gradients
-// are 0 at (0, 0) and at infinity.
+// The angle of the point (x, y) in [-pi, pi], signs of 0 as in C. Both
+// gradients are 0 at (0, 0) and at infinity.
 Tensor Atan2(const Tensor& y, const Tensor& x);
 // a + weight (b - a); exactly b where weight is 1.
 Tensor Lerp(const Tensor& a, const Tensor& b, double weight);
@@ -95,19 +98,28 @@ Tensor IsFinite(const Tensor& x);
 
 // ---- Functions of one argument: ops/elementwise.cc, ops/piecewise.cc --------
 
+// e^x
 Tensor Exp(const Tensor& x);
+// The natural logarithm: -inf of 0, NaN below.
 Tensor Log(const Tensor& x);
+// (e^x - e^-x) / (e^x + e^-x)
 Tensor Tanh(const Tensor& x);
+// 1 / (1 + e^-x)
 Tensor Sigmoid(const Tensor& x);
+// 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x, and 1 minus that,
+// accurate where it is small.
 Tensor Erf(const Tensor& x);
 Tensor Erfc(const Tensor& x);
+// x^2
 Tensor Square(const Tensor& x);
+// The square root; NaN below 0.
 Tensor Sqrt(const Tensor& x);
 // 1 / sqrt(x)
 Tensor Rsqrt(const Tensor& x);
 // e^x - 1 and ln(1 + x), accurate near 0.
 Tensor Expm1(const Tensor& x);
 Tensor Log1p(const Tensor& x);
+// Of radians; NaN of infinity.
 Tensor Sin(const Tensor& x);
 Tensor Cos(const Tensor& x);
 // |x|, with slope 0 at 0.
@@ -144,7 +156,7 @@ Tensor LeakyReluComposed(const Tensor& x, double slope = 0.01);
 Tensor Elu(const Tensor& x, double alpha = 1);
 Tensor EluComposed(const Tensor& x, double alpha = 1);
 
-// ---- Reductions: ops/reduce.cc, ops/statistics.cc; Prod: ops/scan.cc --------
+// ---- Reductions: ops/reduce.cc, ops/statistics.cc, ops/scan.cc -------------
 // Over `axes` (none listed: all of them). With keep_dims a reduced axis stays
 // with size 1.
 
@@ -162,11 +174,12 @@ class Axes {
 struct ReduceOptions {
   bool keep_dims = false;
 };
+// The sum, 0 of nothing; the sum divided by how many there are.
 Tensor Sum(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
 Tensor Mean(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
-// The gradient goes to the first element that attains the maximum.
+// The largest. The gradient goes to the first element that attains it.
 Tensor Max(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
-// The gradient goes to the first element that attains the minimum.
+// The smallest. The gradient goes to the first element that attains it.
 Tensor Min(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
 // Fused. The product; 1 of nothing. Its gradient is the product of the others,
 // also where some are 0.
@@ -215,10 +228,10 @@ Tensor All(const Tensor& x, const Axes& axes = {}, ReduceOptions options = {});
 
 // ---- Along one axis: ops/scan.cc, ops/sort.cc -------------------------------
 
-// y[i] = x[0] + .. + x[i] along `axis`, and the same with products.
-// A float32 result is rounded from a float64 one.
+// y[i] = x[0] + .. + x[i] along `axis`. A float32 result is rounded from a
+// float64 one.
 Tensor CumSum(const Tensor& x, int axis);
-// Fused.
+// Fused. y[i] = x[0] x[1] .. x[i] along `axis`, rounded likewise.
 Tensor CumProd(const Tensor& x, int axis);
 Tensor CumProdComposed(const Tensor& x, int axis);
 struct Sorted {

@@ -69,6 +69,7 @@ const std::map<std::string, std::string>& PyTorchNames() {
       {"Dropout", "F.dropout"},
       {"Attention", "F.scaled_dot_product_attention"},
       {"PackedAttention", ""},
+      {"CachedAttention", ""},
       {"AttentionWithWeights", ""},
       {"CrossEntropy", "F.cross_entropy"},
       {"NllLoss", "F.nll_loss"},
@@ -138,7 +139,8 @@ class Page {
     while (at_ < lines_.size()) {
       const std::string& line = lines_[at_];
       std::smatch title;
-      if (std::regex_match(line, title, std::regex("// ---- (.*): (.*?) -+"))) {
+      if (std::regex_match(line, title,
+                           std::regex("// ---- (.*?): (.*?) -+"))) {
         Flush();
         std::cout << "\n## " << title[1] << "\n\n`autograd/"
                   << std::regex_replace(title[2].str(), std::regex(", "),

@@ -97,7 +97,8 @@ Tensor RelativeBias::operator()(int64_t queries, int64_t keys) const {
   }
   const Tensor rows =
       wengert::Embedding(weight_, Tensor::From({queries, keys}, buckets));
-  return Reshape(Permute(rows, {2, 0, 1}), {1, weight_.dim(1), queries, keys});
+  return path_.Out(
+      Reshape(Permute(rows, {2, 0, 1}), {1, weight_.dim(1), queries, keys}));
 }
 
 }  // namespace wengert::nn

@@ -83,6 +83,25 @@ TEST(ForwardHookTest, EveryLayerShowsItsResult) {
   EXPECT_EQ(paths, wanted);
 }
 
+TEST(ForwardHookTest, LayersOfOtherModelsDoToo) {
+  ParameterStore store;
+  const Params p = store.root();
+  const RMSNorm rms(p.Sub("rms"), 8);
+  const GroupNorm group(p.Sub("group"), 2, 8);
+  const GatedMLP mlp(p.Sub("mlp"), 8, 6);
+  const LearnedPositions positions(p.Sub("positions"), 4, 8);
+  const RelativeBias bias(p.Sub("bias"), 2);
+  std::vector<std::string> paths;
+  const ForwardHook hook(store, "*", NotePaths(paths));
+  rms(Tensor::Ones({3, 8}));
+  group(Tensor::Ones({1, 8, 3}));
+  mlp(Tensor::Ones({3, 8}));
+  positions(Tensor::Ones({1, 3, 8}));
+  bias(3, 3);
+  EXPECT_THAT(paths, ElementsAre("rms", "group", "mlp.gate_proj", "mlp.up_proj",
+                                 "mlp.down_proj", "mlp", "positions", "bias"));
+}
+
 TEST(ForwardHookTest, SeesWhatALayerReturns) {
   ParameterStore store;
   const Model model(store.root());

@@ -37,7 +37,7 @@ class GatedMLP {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
-    return down_(dropout_(Activate(activation_, gate_(x)) * up_(x)));
+    return path_.Out(down_(dropout_(Activate(activation_, gate_(x)) * up_(x))));
   }
 
  private:

@@ -28,7 +28,7 @@ class GroupNorm {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
-    return wengert::GroupNorm(x, groups_, weight_, bias_, eps_);
+    return path_.Out(wengert::GroupNorm(x, groups_, weight_, bias_, eps_));
   }
 
  private:

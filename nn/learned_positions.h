@@ -39,7 +39,7 @@ class LearnedPositions {
                                d_model, "] with offset + T at most ",
                                max_length));
     }
-    return dropout_(x + Slice(weight_, 0, offset, x.dim(-2)));
+    return path_.Out(dropout_(x + Slice(weight_, 0, offset, x.dim(-2))));
   }
 
  private:

@@ -31,7 +31,7 @@ class RMSNorm {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
-    return RmsNorm(x, weight_, eps_);
+    return path_.Out(RmsNorm(x, weight_, eps_));
   }
 
  private:
