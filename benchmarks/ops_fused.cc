@@ -61,6 +61,58 @@ void RegisterRows(const char* name, int64_t rows, int64_t width, F f) {
              });
 }
 
+// Queries of some heads; backward reads and writes as much.
+void RegisterRotary(int64_t batch, int64_t length, int64_t heads, int64_t width,
+                    bool interleaved) {
+  const double bytes = 4. * static_cast<double>(batch * length * heads * width);
+  RegisterOp(Name("BM_Rotary", batch, length, heads, width,
+                  interleaved ? "Interleaved" : "Halves"),
+             {.bytes = 2 * bytes}, {.bytes = 2 * bytes}, [=](Inputs& inputs) {
+               return [=, x = inputs.Value({batch, length, heads, width})] {
+                 return Rotary(x, {.interleaved = interleaved});
+               };
+             });
+}
+
+void RegisterGroupNorm(int64_t batch, int64_t channels, int64_t places,
+                       int64_t groups) {
+  const double bytes = 4. * static_cast<double>(batch * channels * places);
+  RegisterOp(Name("BM_GroupNorm", batch, channels, places, groups),
+             {.bytes = 2 * bytes}, {.bytes = 3 * bytes}, [=](Inputs& inputs) {
+               return [=, x = inputs.Value({batch, channels, places}),
+                       g = inputs.Weight({channels}),
+                       b = inputs.Weight({channels})] {
+                 return GroupNorm(x, groups, g, b);
+               };
+             });
+}
+
+// A mean loss of two arrays, with the gradient of the first.
+template <class F>
+void RegisterPairLoss(const char* name, F f) {
+  for (int64_t n : {4096, 768 * 512, 1024 * 1536}) {
+    const double bytes = 4. * static_cast<double>(n);
+    RegisterOp(Name(name, n), {.bytes = 2 * bytes}, {.bytes = 3 * bytes},
+               [=](Inputs& inputs) {
+                 return
+                     [f, x = inputs.Value({n}),
+                      y = inputs.Value({n}, 0, 1).Detach()] { return f(x, y); };
+               });
+  }
+}
+
+void RegisterWeightedCrossEntropy(int64_t rows, int64_t classes) {
+  const double bytes = 4. * static_cast<double>(rows * classes);
+  RegisterOp(Name("BM_WeightedCrossEntropy", rows, classes), {.bytes = bytes},
+             {.bytes = 2 * bytes}, [=](Inputs& inputs) {
+               return [x = inputs.Value({rows, classes}),
+                       w = inputs.Value({classes}, 0.5, 2).Detach(),
+                       y = RandomIds({rows}, classes)] {
+                 return CrossEntropy(x, y, {.weight = w});
+               };
+             });
+}
+
 void RegisterCrossEntropy(int64_t rows, int64_t classes) {
   const double bytes = 4. * static_cast<double>(rows * classes);
   RegisterOp(Name("BM_CrossEntropy", rows, classes), {.bytes = bytes},
@@ -121,6 +173,9 @@ void RegisterFused() {
        {std::pair{27, 12}, {768, 128}, {1024, 384}, {4096, 1024}}) {
     RegisterRows("BM_LayerNorm", rows, width,
                  [](auto&... a) { return LayerNorm(a...); });
+    RegisterRows(
+        "BM_RmsNorm", rows, width,
+        [](const Tensor& x, const Tensor& g, auto&) { return RmsNorm(x, g); });
   }
   for (const auto& [rows, width] :
        {std::pair{81, 3}, {3072, 64}, {6144, 256}, {1024, 4096}}) {
@@ -133,6 +188,22 @@ void RegisterFused() {
   RegisterCrossEntropy(768, 65);
   RegisterCrossEntropy(1024, 65);
   RegisterCrossEntropy(256, 32000);
+  RegisterWeightedCrossEntropy(1024, 65);
+  RegisterWeightedCrossEntropy(256, 32000);
+  for (bool interleaved : {false, true}) {
+    RegisterRotary(4, 256, 6, 64, interleaved);
+    RegisterRotary(1, 1024, 6, 64, interleaved);
+  }
+  RegisterGroupNorm(8, 64, 1024, 8);
+  RegisterGroupNorm(4, 512, 64, 32);
+  RegisterPairLoss("BM_MseLoss",
+                   [](auto& x, auto& y) { return MseLoss(x, y); });
+  RegisterPairLoss("BM_L1Loss", [](auto& x, auto& y) { return L1Loss(x, y); });
+  RegisterPairLoss("BM_HuberLoss",
+                   [](auto& x, auto& y) { return HuberLoss(x, y); });
+  RegisterPairLoss("BM_BinaryCrossEntropy", [](auto& x, auto& y) {
+    return BinaryCrossEntropyWithLogits(x, y);
+  });
   RegisterEmbedding(12, 12, 27);
   RegisterEmbedding(65, 128, 768);
   RegisterEmbedding(65, 384, 1024);

@@ -14,6 +14,13 @@ namespace wengert::train {
 namespace {
 
 constexpr char kOptimizerPrefix[] = "optimizer.";
+constexpr char kAveragePrefix[] = "average.";
+
+// Whether a checkpoint has this name for something else than a parameter.
+bool IsReserved(const std::string& name) {
+  return absl::StartsWith(name, kOptimizerPrefix) ||
+         absl::StartsWith(name, kAveragePrefix);
+}
 
 std::string Describe(const SafetensorsFile::Entry& entry) {
   return absl::StrCat(ElementName(entry.type), " ", entry.shape.ToString());
@@ -35,9 +42,7 @@ class Loader {
   void MatchParameters() {
     std::map<const Parameter*, const SafetensorsFile::Entry*> found;
     for (const SafetensorsFile::Entry& entry : file_.entries()) {
-      if (is_checkpoint_ && absl::StartsWith(entry.name, kOptimizerPrefix)) {
-        continue;
-      }
+      if (is_checkpoint_ && IsReserved(entry.name)) continue;
       const Parameter* p = Find(entry.name);
       if (p == nullptr) {
         Differ(absl::StrCat("the store has no ", Show(entry.name)));
@@ -102,6 +107,17 @@ class Loader {
       }
     }
     return state;
+  }
+
+  void MatchAverage(WeightAverage& average) {
+    for (const NamedTensor& to : average.State()) {
+      const std::string full = absl::StrCat(kAveragePrefix, to.name);
+      if (const SafetensorsFile::Entry* from = file_.Find(full)) {
+        Fit(*from, to.tensor);
+      } else {
+        Differ(absl::StrCat("the file has no '", full, "'"));
+      }
+    }
   }
 
   // OK, or one line with every difference.
@@ -192,10 +208,11 @@ absl::StatusOr<CheckpointContents> CollectCheckpoint(
   run.parameters->state().CheckUsable("SaveCheckpoint");
   CheckpointContents contents;
   for (const Parameter* p : run.parameters->parameters()) {
-    if (absl::StartsWith(p->name, kOptimizerPrefix)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the name '", p->name,
-          "' of a parameter is one that a checkpoint keeps for an optimizer"));
+    if (IsReserved(p->name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the name '", p->name,
+                       "' of a parameter is one that a checkpoint keeps for an "
+                       "optimizer or an average"));
     }
     contents.tensors.push_back({p->name, p->value});
   }
@@ -208,6 +225,12 @@ absl::StatusOr<CheckpointContents> CollectCheckpoint(
         contents.tensors.push_back(
             {absl::StrCat(kOptimizerPrefix, tensor, ".", name), value});
       }
+    }
+  }
+  if (run.average) {
+    for (const NamedTensor& x : run.average->State()) {
+      contents.tensors.push_back(
+          {absl::StrCat(kAveragePrefix, x.name), x.tensor});
     }
   }
   contents.metadata = internal::PrintMetadata(metadata);
@@ -238,6 +261,7 @@ absl::StatusOr<CheckpointInfo> LoadCheckpoint(const std::string& path,
   if (!faults.empty()) return loader.Verdict();
 
   loader.MatchParameters();
+  if (run.average) loader.MatchAverage(*run.average);
   if (run.generator && !saved.generator) {
     faults.push_back("the file has no generator");
   }

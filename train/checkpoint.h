@@ -3,8 +3,9 @@
 //
 // Parameters stand under their own names, a tied one once, under its first
 // name. The optimizer's state of a parameter stands beside it, as
-// "optimizer.m.NAME", and all that is no tensor in the file's metadata: "step",
-// "generator.seed", "optimizer.options.lr", "metrics.loss" and the like.
+// "optimizer.m.NAME", and its moving average as "average.weights.NAME"; all
+// that is no tensor in the file's metadata: "step", "generator.seed",
+// "optimizer.options.lr", "metrics.loss" and the like.
 #ifndef WENGERT_TRAIN_CHECKPOINT_H_
 #define WENGERT_TRAIN_CHECKPOINT_H_
 
@@ -22,6 +23,7 @@
 #include "train/batch_stream.h"
 #include "train/optimizer.h"
 #include "train/safetensors.h"
+#include "train/weight_average.h"
 
 namespace wengert::train {
 
@@ -32,6 +34,7 @@ struct TrainingRun {
   Optimizer* optimizer = nullptr;
   Generator* generator = nullptr;
   BatchStream* batches = nullptr;
+  WeightAverage* average = nullptr;
 };
 
 // What else it keeps.
@@ -63,8 +66,9 @@ struct LoadOptions {
 
 // Writes the file whole or leaves what was there; see FileWriter. To be called
 // between steps: gathered gradients are not saved. Throws Error when the run
-// has batches and info no cursor. Errors: those of WriteSafetensors, and a
-// parameter whose name begins with "optimizer.".
+// has batches and info no cursor, and while the model has its average.
+// Errors: those of WriteSafetensors, and a parameter whose name begins with
+// "optimizer." or "average.".
 absl::Status SaveCheckpoint(const std::string& path, const TrainingRun& run,
                             const CheckpointInfo& info);
 

@@ -465,7 +465,7 @@ TEST_F(CheckpointTest, WhatCannotBeSavedLeavesTheOldFile) {
   EXPECT_EQ(Message(SaveCheckpoint(path, {&clash}, {})),
             path +
                 ": cannot be written: the name 'optimizer.w' of a parameter is "
-                "one that a checkpoint keeps for an optimizer");
+                "one that a checkpoint keeps for an optimizer or an average");
   EXPECT_EQ(Contents(path), old);
   EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
   EXPECT_EQ(run.Everything(), before);

@@ -133,6 +133,7 @@ StepInfo Loop::Step(const LossFunction& loss) {
   if (info.skipped) store.ZeroGrad();
   info.lr = optimizer.lr();
   optimizer.Step();
+  if (run_.average && !info.skipped && info.units > 0) run_.average->Update();
 
   ++state_.step;
   state_.skipped += info.skipped;

@@ -161,6 +161,16 @@ double SumSquares(int64_t n, double scale, const T* x) {
   return sum;
 }
 
+template <class T>
+void MovingAverage(int64_t n, T rate, const T* x, T* y) {
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
+    WENGERT_INDEPENDENT
+    for (int64_t i = begin; i < end; ++i) y[i] = Fma(rate, x[i] - y[i], y[i]);
+  });
+}
+
+template void MovingAverage(int64_t, float, const float*, float*);
+template void MovingAverage(int64_t, double, const double*, double*);
 template void AdamStep(int64_t, const AdamFactors&, const float*, float*,
                        float*, float*);
 template void AdamStep(int64_t, const AdamFactors&, const double*, double*,

@@ -82,6 +82,10 @@ void Scale(int64_t n, double factor, T* x);
 template <class T>
 double SumSquares(int64_t n, double scale, const T* x);
 
+// y += rate (x - y): a moving average of x.
+template <class T>
+void MovingAverage(int64_t n, T rate, const T* x, T* y);
+
 }  // namespace wengert::kernels
 
 #endif  // WENGERT_AUTOGRAD_KERNELS_OPTIMIZER_H_

@@ -8,98 +8,14 @@
 
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
+#include "autograd/ops/class_targets.h"
 #include "autograd/ops/op_util.h"
 #include "autograd/ops/reduction.h"
 
 namespace wengert {
 namespace {
 
-bool IsIds(const Tensor& targets) {
-  return targets.defined() &&
-         (targets.dtype() == DType::kInt32 || targets.dtype() == DType::kInt64);
-}
-
-// x with `axis` moved to the end.
-Tensor AxisLast(const Tensor& x, int axis) {
-  if (axis == x.rank() - 1) return x;
-  absl::InlinedVector<int, 6> axes;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i != axis) axes.push_back(i);
-  }
-  axes.push_back(axis);
-  return Permute(x, axes);
-}
-
-Shape Without(const Shape& shape, int axis) {
-  absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(),
-                                       shape.dims().end());
-  dims.erase(dims.begin() + axis);
-  return Shape(dims);
-}
-
-Shape WithColumn(const Shape& shape) {
-  absl::InlinedVector<int64_t, 6> dims(shape.dims().begin(),
-                                       shape.dims().end());
-  dims.push_back(1);
-  return Shape(dims);
-}
-
-// Targets that are class indices, checked.
-struct Targets {
-  Tensor ids;    // int64
-  double count;  // what the mean divides by
-};
-
-struct Scores {
-  const char* op;
-  const char* name;  // "logits"
-  const Tensor& x;
-  int class_axis;
-  int64_t ignore_index;
-  const Tensor& weight;
-
-  // The class axis, counted from the front, when all but the targets fits.
-  int CheckedAxis() const {
-    CheckFloats(op, {x}, {weight});
-    if (x.rank() < 1) {
-      Throw(op, name, " ", Describe(x), "; wanted an axis of classes");
-    }
-    const int axis = x.shape().CheckAxis(op, class_axis);
-    if (weight.defined() && weight.shape() != Shape{x.dim(axis)}) {
-      Throw(op, "weight ", Describe(weight), ", ", name, " ", Describe(x),
-            "; wanted one weight for each of ", x.dim(axis), " classes");
-    }
-    return axis;
-  }
-
-  Targets CheckedIds(const Tensor& targets, int axis) const {
-    const int64_t classes = x.dim(axis);
-    const Tensor ids = targets.To(DType::kInt64);
-    const int64_t* id = ids.data<int64_t>();
-    int64_t count = 0;
-    for (int64_t i = 0; i < ids.size(); ++i) {
-      if (id[i] == ignore_index) continue;
-      if (id[i] < 0 || id[i] >= classes) {
-        Throw(op, "target ", id[i], " at position ", i, " of ",
-              Describe(targets), " is out of range; wanted one in [0, ",
-              classes, ") for ", name, " ", Describe(x), ", or ", ignore_index,
-              " to ignore it");
-      }
-      ++count;
-    }
-    if (!weight.defined()) return {ids, static_cast<double>(count)};
-    return {ids, WithFloat(x.dtype(), [&](auto t) {
-              const auto* w = weight.data<decltype(t)>();
-              double sum = 0;
-              for (int64_t i = 0; i < ids.size(); ++i) {
-                if (id[i] != ignore_index) sum += static_cast<double>(w[id[i]]);
-              }
-              return sum;
-            })};
-  }
-};
-
-Scores LogitsOf(const Tensor& logits, const CrossEntropyOptions& o) {
+ClassScores LogitsOf(const Tensor& logits, const CrossEntropyOptions& o) {
   return {"CrossEntropy", "logits",       logits,
           o.class_axis,   o.ignore_index, o.weight};
 }
@@ -252,10 +168,12 @@ Tensor CrossEntropy(const Tensor& logits, const Tensor& targets,
     return WeightedCrossEntropy(rows, ids, options,
                                 ReductionFactor(options.reduction, count));
   }
-  const auto [ids, count] = LogitsOf(logits, options).CheckedIds(targets, axis);
+  const ClassTargets checked =
+      LogitsOf(logits, options).CheckedIds(targets, axis);
+  const Tensor& ids = checked.ids;
   const DType dtype = logits.dtype();
   const int64_t n = ids.size(), c = logits.dim(-1);
-  const double factor = ReductionFactor(options.reduction, count);
+  const double factor = ReductionFactor(options.reduction, checked.count);
   Tensor loss = Tensor::Empty(ids.shape(), dtype);
   Tensor log_sum = Tensor::Empty(ids.shape(), dtype);
   WithFloat(dtype, [&](auto t) {
@@ -329,8 +247,8 @@ Tensor CrossEntropyComposed(const Tensor& logits, const Tensor& targets,
 
 Tensor NllLoss(const Tensor& log_probs, const Tensor& targets,
                const NllOptions& o) {
-  const Scores scores{"NllLoss",    "log_probs",    log_probs,
-                      o.class_axis, o.ignore_index, o.weight};
+  const ClassScores scores{"NllLoss",    "log_probs",    log_probs,
+                           o.class_axis, o.ignore_index, o.weight};
   const int axis = scores.CheckedAxis();
   if (!IsIds(targets) || targets.shape() != Without(log_probs.shape(), axis)) {
     Throw("NllLoss", "log_probs ", Describe(log_probs), ", targets ",
