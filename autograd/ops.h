@@ -277,8 +277,9 @@ Tensor Dot(const Tensor& a, const Tensor& b);
 // Einstein's sum, ops/einsum.cc: "bij,bjk->bik" with one letter for each axis.
 // A letter that the result does not have is summed over; one that stands twice
 // in an operand takes its diagonal; without "->" the result has the letters
-// that stand once, in alphabetical order. Spaces are skipped; there is no
-// ellipsis.
+// that stand once, in alphabetical order, capitals first. Spaces are skipped;
+// there is no ellipsis, and a size of 1 does not repeat. Of several operands
+// the two whose product is smallest are contracted first.
 Tensor Einsum(const std::string& equation, absl::Span<const Tensor> operands);
 Tensor Einsum(const std::string& equation,
               std::initializer_list<Tensor> operands);
@@ -290,8 +291,9 @@ struct CholeskyOptions {
   bool upper = false;
 };
 // L with L Lᵀ = a (U with Uᵀ U = a), 0 beyond the triangle; a [..., n, n] is
-// taken as symmetric, by its lower triangle alone. The gradient is symmetric.
-// Throws where a is not positive definite, naming the matrix and the minor.
+// taken as symmetric, by its lower triangle alone. The gradient is symmetric
+// (Murray 2016). Throws where a is not positive definite, or has a NaN there,
+// naming the matrix and the minor.
 Tensor Cholesky(const Tensor& a, CholeskyOptions options = {});
 struct SolveTriangularOptions {
   bool upper = false;
@@ -301,7 +303,7 @@ struct SolveTriangularOptions {
 };
 // x of a x = b with triangular a [..., n, n], of which the other triangle is
 // not read and gets gradient 0; b [..., n, k] (left) or [..., k, n]. Leading
-// dimensions broadcast. A 0 on the diagonal gives infinities.
+// dimensions broadcast. A 0 on the diagonal gives infinities and NaN.
 Tensor SolveTriangular(const Tensor& a, const Tensor& b,
                        SolveTriangularOptions options = {});
 
@@ -347,14 +349,16 @@ Tensor Expand(const Tensor& x, std::initializer_list<int64_t> dims);
 Tensor Stack(absl::Span<const Tensor> xs, int axis = 0);
 Tensor Stack(std::initializer_list<Tensor> xs, int axis = 0);
 // Parts of the sizes listed, which must sum to that of the axis; or all of
-// `size`, the last perhaps smaller.
+// `size`, the last perhaps smaller; of nothing one part. Backward is linear in
+// the array, however many parts there are.
 std::vector<Tensor> Split(const Tensor& x, absl::Span<const int64_t> sizes,
                           int axis = 0);
 std::vector<Tensor> Split(const Tensor& x, int64_t size, int axis = 0);
 // At most n parts of equal size, the last perhaps smaller.
 std::vector<Tensor> Chunk(const Tensor& x, int64_t n, int axis = 0);
 // `value` before and after the elements of each of the last axes: one pair for
-// each, the last pair for the last axis. A negative number cuts off.
+// each, the last pair for the last axis. A negative number cuts off, no more
+// than there is. An integer array takes a whole value.
 Tensor Pad(const Tensor& x,
            absl::Span<const std::pair<int64_t, int64_t>> widths,
            double value = 0);
@@ -374,7 +378,7 @@ Tensor Repeat(const Tensor& x, int64_t times, int axis);
 // .., size], the window as a new last axis.
 Tensor Unfold(const Tensor& x, int axis, int64_t size, int64_t step);
 // x below (above) and on diagonal k of the last two axes, 0 elsewhere; diagonal
-// 1 lies above the main one.
+// 1 lies above the main one. k may lie beyond the matrix.
 Tensor Tril(const Tensor& x, int64_t k = 0);
 Tensor Triu(const Tensor& x, int64_t k = 0);
 // Diagonal k of two axes, as a new last axis.
@@ -392,7 +396,8 @@ Tensor IndexSelect(const Tensor& x, int axis, const Tensor& ids);
 // in all axes but `axis`.
 Tensor TakeAlongAxis(const Tensor& x, const Tensor& ids, int axis);
 // y = x with y[.., ids[.., i, ..], ..] += src[.., i, ..]; ids and src have one
-// shape, which is x's but for `axis`. Equal indices add up.
+// shape, which is x's but for `axis`. Equal indices add up, floats in double,
+// in the order in which they stand; integers wrap, of bool the or.
 Tensor ScatterAdd(const Tensor& x, int axis, const Tensor& ids,
                   const Tensor& src);
 struct IndexPutOptions {
@@ -400,15 +405,18 @@ struct IndexPutOptions {
 };
 // y = x with y[ids[0][j], ids[1][j], ...] = values[j]: the indices, which
 // broadcast to one shape, count the first axes, and `values` broadcasts to that
-// shape + the rest of x's.
+// shape + the rest of x's. A value that does not win has gradient 0.
 Tensor IndexPut(const Tensor& x, absl::Span<const Tensor> ids,
                 const Tensor& values, IndexPutOptions options = {});
 // 1 at [.., ids[..]], 0 elsewhere; [..] -> [.., n]. No gradient.
 Tensor OneHot(const Tensor& ids, int64_t n, DType dtype = DType::kFloat32);
-// begin, begin + step, ... before `end`; each is begin + i step, rounded once.
+// begin, begin + step, ... before `end` (none if it lies the other way); each
+// is begin + i step, in double with one rounding. Throws for a step of 0, for
+// what is not finite, for bool, and where an integer dtype gets what is not
+// whole.
 Tensor Arange(double begin, double end, double step = 1,
               DType dtype = DType::kFloat32);
-// n values from begin to end, both exact.
+// n values from begin to end, both exact; of one, begin. Floats.
 Tensor Linspace(double begin, double end, int64_t n,
                 DType dtype = DType::kFloat32);
 // Ones on the main diagonal of [n, m]; m = -1 means n.
