@@ -1,7 +1,5 @@
 #include "train/adagrad.h"
 
-#include <cmath>
-
 #include "autograd/kernels/optimizer.h"
 
 namespace wengert::train {
@@ -22,10 +20,7 @@ std::map<std::string, double> Adagrad::options() const {
 }
 
 void Adagrad::set_options(const std::map<std::string, double>& options) {
-  for (const auto& [name, value] : options) {
-    Check(value >= 0 && std::isfinite(value), name.c_str(), value,
-          "a finite number >= 0");
-  }
+  CheckNonNegative(options, {"lr_decay", "initial_sum", "weight_decay"});
   CheckEps(options.at("eps"));
   lr_decay_ = options.at("lr_decay");
   eps_ = options.at("eps");

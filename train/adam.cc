@@ -28,19 +28,13 @@ std::map<std::string, double> Adam::options() const {
 }
 
 void Adam::set_options(const std::map<std::string, double>& options) {
-  for (const char* name : {"beta1", "beta2"}) {
-    const double beta = options.at(name);
-    Check(beta >= 0 && beta < 1, name, beta, "a number in [0, 1)");
-  }
-  const double eps = options.at("eps");
-  CheckEps(eps);
-  const double decay = options.at("weight_decay");
-  Check(decay >= 0 && std::isfinite(decay), "weight_decay", decay,
-        "a finite number >= 0");
+  CheckFractions(options, {"beta1", "beta2"});
+  CheckEps(options.at("eps"));
+  CheckNonNegative(options, {"weight_decay"});
   beta1_ = options.at("beta1");
   beta2_ = options.at("beta2");
-  eps_ = eps;
-  weight_decay_ = decay;
+  eps_ = options.at("eps");
+  weight_decay_ = options.at("weight_decay");
 }
 
 void Adam::Update(const Run& run) {

@@ -1,4 +1,5 @@
-// Clipping of gradients by their global norm, between Backward and Step.
+// Clipping of gradients, by their global norm or one by one, between Backward
+// and Step.
 #ifndef WENGERT_TRAIN_CLIP_H_
 #define WENGERT_TRAIN_CLIP_H_
 
@@ -20,6 +21,12 @@ struct ClipResult {
 // An infinite max_norm measures and never scales. Throws Error unless
 // max_norm >= 0, and after a Backward that threw, until ZeroGrad.
 ClipResult ClipGradNorm(nn::ParameterStore& store, double max_norm);
+
+// Makes each element of the gradients gathered since the last Step at most
+// max_value and at least -max_value (PyTorch's clip_grad_value_), an infinite
+// one too. Where one is NaN all are dropped, as above. The norm is that before
+// clipping. Throws Error unless max_value >= 0, and as ClipGradNorm does.
+ClipResult ClipGradValue(nn::ParameterStore& store, double max_value);
 
 // Multiplies all gradients gathered since the last Step: 1 / n makes the sum of
 // n batches their mean. Throws Error as ClipGradNorm does.

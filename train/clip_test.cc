@@ -141,5 +141,28 @@ TEST(ClipGradNorm, RefusesMisuse) {
               ThrowsMessage<Error>(HasSubstr("ZeroGrad first")));
 }
 
+TEST(ClipGradValue, ClampsEachElement) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  nn::ParameterStore store(DType::kFloat64);
+  const Tensor a = store.root().Ones("a", {4}), b = store.root().Ones("b", {1});
+  AddGradient(a, {3, -0.5, -kInf, 2});
+  AddGradient(b, {-4});
+  const ClipResult result = ClipGradValue(store, 2);
+  EXPECT_TRUE(result.clipped);
+  EXPECT_TRUE(result.finite);
+  EXPECT_EQ(a.grad().ToVector(), (std::vector<double>{2, -0.5, -2, 2}));
+  EXPECT_EQ(b.grad().ToVector(), (std::vector<double>{-2}));
+  EXPECT_FALSE(ClipGradValue(store, 2).clipped);
+  EXPECT_NEAR(ClipGradValue(store, kInf).norm, std::sqrt(16.25), 1e-12);
+
+  store.ZeroGrad();
+  AddGradient(a, {1, std::nan(""), 1, 1});
+  AddGradient(b, {1});
+  EXPECT_FALSE(ClipGradValue(store, 2).finite);
+  EXPECT_FALSE(b.grad().defined());
+  EXPECT_THROW(ClipGradValue(store, -1), Error);
+  EXPECT_THROW(ClipGradValue(store, std::nan("")), Error);
+}
+
 }  // namespace
 }  // namespace wengert::train

@@ -1,7 +1,5 @@
 #include "train/lion.h"
 
-#include <cmath>
-
 #include "autograd/kernels/optimizer.h"
 
 namespace wengert::train {
@@ -19,13 +17,8 @@ std::map<std::string, double> Lion::options() const {
 }
 
 void Lion::set_options(const std::map<std::string, double>& options) {
-  for (const char* name : {"beta1", "beta2"}) {
-    const double beta = options.at(name);
-    Check(beta >= 0 && beta < 1, name, beta, "a number in [0, 1)");
-  }
-  const double decay = options.at("weight_decay");
-  Check(decay >= 0 && std::isfinite(decay), "weight_decay", decay,
-        "a finite number >= 0");
+  CheckFractions(options, {"beta1", "beta2"});
+  CheckNonNegative(options, {"weight_decay"});
   beta1_ = options.at("beta1");
   beta2_ = options.at("beta2");
   weight_decay_ = options.at("weight_decay");

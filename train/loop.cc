@@ -33,6 +33,9 @@ void Check(const TrainingRun& run, const LoopOptions& o) {
   check(o.evaluate_every >= 0, "evaluate_every", o.evaluate_every, "0 or more");
   check(o.patience >= 0, "patience", o.patience, "0 or more");
   check(o.max_skipped >= 1, "max_skipped", o.max_skipped, "1 or more");
+  if (o.plateau && o.schedule) {
+    throw Error("Loop: a schedule and a plateau; wanted one of them");
+  }
 }
 
 }  // namespace
@@ -95,6 +98,7 @@ StepInfo Loop::Step(const LossFunction& loss) {
   double loss_sum = 0;
   // It may throw, so it comes before there are gradients.
   if (options_.schedule) optimizer.set_lr(options_.schedule(state_.step));
+  if (options_.plateau) optimizer.set_lr(options_.plateau->lr());
   try {
     for (int64_t i = 0; i < options_.accumulate; ++i) {
       info.epoch = run_.batches->epoch();
@@ -149,11 +153,12 @@ void Loop::Evaluate(const EvaluateFunction& evaluate, StepInfo& info) {
       info.evaluation.begin(), info.evaluation.end(),
       [&](const Metric& m) { return m.name == options_.best_metric; });
   if (metric == info.evaluation.end()) {
-    if (options_.patience == 0) return;
+    if (options_.patience == 0 && !options_.plateau) return;
     throw Error(absl::StrCat("Loop: the evaluation gave no \"",
                              options_.best_metric, "\" to be patient about"));
   }
   const double value = metric->value;
+  if (options_.plateau) options_.plateau->Observe(value);
   info.best =
       !std::isnan(value) &&
       (!state_.best || (options_.lower_is_better ? value < *state_.best
@@ -198,6 +203,12 @@ void Loop::Save(CheckpointInfo& info) const {
   info.metrics["loop.units"] = state_.units;
   info.metrics["loop.evaluations_since_best"] = state_.evaluations_since_best;
   if (state_.best) info.metrics["loop.best"] = *state_.best;
+  if (!options_.plateau) return;
+  const PlateauSchedule::State& plateau = options_.plateau->state();
+  info.metrics["loop.plateau.lr"] = plateau.lr;
+  info.metrics["loop.plateau.not_better"] = plateau.not_better;
+  info.metrics["loop.plateau.cooldown"] = plateau.cooldown;
+  if (plateau.best) info.metrics["loop.plateau.best"] = *plateau.best;
 }
 
 void Loop::Restore(const CheckpointInfo& info) {
@@ -213,6 +224,15 @@ void Loop::Restore(const CheckpointInfo& info) {
             .evaluations_since_best = number("loop.evaluations_since_best")};
   const auto best = info.metrics.find("loop.best");
   if (best != info.metrics.end()) state_.best = best->second;
+  const auto lr = info.metrics.find("loop.plateau.lr");
+  if (!options_.plateau || lr == info.metrics.end()) return;
+  PlateauSchedule::State plateau = {
+      .lr = lr->second,
+      .not_better = number("loop.plateau.not_better"),
+      .cooldown = number("loop.plateau.cooldown")};
+  const auto plateau_best = info.metrics.find("loop.plateau.best");
+  if (plateau_best != info.metrics.end()) plateau.best = plateau_best->second;
+  options_.plateau->set_state(plateau);
 }
 
 }  // namespace wengert::train

@@ -27,6 +27,7 @@
 #include "train/checkpoint.h"
 #include "train/metrics_log.h"
 #include "train/profile.h"
+#include "train/schedule.h"
 
 namespace wengert::train {
 
@@ -56,6 +57,8 @@ struct LoopOptions {
   double clip_norm = std::numeric_limits<double>::infinity();
   // The rate of a step, counted from 0. Without one it stays the optimizer's.
   std::function<double(int64_t step)> schedule = {};
+  // Instead of it: a rate that follows best_metric. Must outlive the loop.
+  PlateauSchedule* plateau = nullptr;
   std::string schedule_name = {};  // in words; a resumed run warns of another
   int64_t evaluate_every = 0;      // steps; 0: at the run's end alone
   std::string best_metric = "eval/loss";

@@ -351,5 +351,46 @@ TEST(Loop, EndsAfterTheStepThatASignalFinds) {
   }
 }
 
+TEST(Loop, ARateThatFollowsAMeasureGoesOnWhereItStood) {
+  const auto evaluate = [] { return std::vector<Metric>{{"eval/loss", 1}}; };
+  const auto rates = [&](Loop& loop, SmallRun& run) {
+    auto result = std::make_shared<std::vector<double>>();
+    loop.OnStep([=](const StepInfo& info) { result->push_back(info.lr); });
+    EXPECT_TRUE(
+        loop.Run([&](auto rows) { return run.Loss(rows); }, evaluate).ok());
+    return *result;
+  };
+  const PlateauOptions options = {.factor = 0.5, .patience = 1, .cooldown = 1};
+  SmallRun straight;
+  PlateauSchedule whole(0.5, options);
+  Loop loop(straight.parts(),
+            {.steps = 12, .plateau = &whole, .evaluate_every = 1});
+  const std::vector<double> want = rates(loop, straight);
+  EXPECT_EQ(want.front(), 0.5);
+  EXPECT_LT(want.back(), 0.2);
+
+  SmallRun run;
+  PlateauSchedule first(0.5, options), second(7, options);
+  const auto with = [&](PlateauSchedule& plateau, int64_t budget) {
+    return Loop(run.parts(), {.steps = 12,
+                              .step_budget = budget,
+                              .plateau = &plateau,
+                              .evaluate_every = 1});
+  };
+  Loop before = with(first, 4), after = with(second, 0);
+  std::vector<double> got = rates(before, run);
+  CheckpointInfo info;
+  before.Save(info);
+  after.Restore(info);
+  for (const double lr : rates(after, run)) got.push_back(lr);
+  EXPECT_EQ(got, want);
+  EXPECT_THAT(
+      ErrorOf([&] {
+        Loop(run.parts(),
+             {.steps = 1, .schedule = ConstantSchedule(1), .plateau = &first});
+      }),
+      HasSubstr("wanted one of them"));
+}
+
 }  // namespace
 }  // namespace wengert::train

@@ -31,6 +31,17 @@ Optimizer::Optimizer(nn::ParameterStore& store, const char* kind,
   Grow();
 }
 
+Optimizer::Optimizer(nn::ParameterStore& store, const char* kind,
+                     OwnState own_state, double lr, DecayFilter decay_filter)
+    : owner_(Share(store.state())),
+      store_(store.state()),
+      kind_(kind),
+      own_state_(std::move(own_state)),
+      decay_filter_(std::move(decay_filter)) {
+  set_lr(lr);
+  Grow();
+}
+
 void Optimizer::Check(bool valid, const char* option, double value,
                       const char* wanted) const {
   if (valid) return;
@@ -38,10 +49,34 @@ void Optimizer::Check(bool valid, const char* option, double value,
       absl::StrCat(kind_, ": ", option, " is ", value, "; wanted ", wanted));
 }
 
-void Optimizer::CheckEps(double eps) const {
+void Optimizer::CheckEps(double eps, const char* option) const {
   const bool above_0 =
       WithFloat(dtype(), [&]<class T>(T) { return static_cast<T>(eps) > 0; });
-  Check(above_0 && std::isfinite(eps), "eps", eps, "a finite number > 0");
+  Check(above_0 && std::isfinite(eps), option, eps, "a finite number > 0");
+}
+
+void Optimizer::CheckFractions(const Options& options,
+                               std::initializer_list<const char*> names) const {
+  for (const char* name : names) {
+    const double x = options.at(name);
+    Check(x >= 0 && x < 1, name, x, "a number in [0, 1)");
+  }
+}
+
+void Optimizer::CheckNonNegative(
+    const Options& options, std::initializer_list<const char*> names) const {
+  for (const char* name : names) {
+    const double x = options.at(name);
+    Check(x >= 0 && std::isfinite(x), name, x, "a finite number >= 0");
+  }
+}
+
+void Optimizer::CheckSwitches(const Options& options,
+                              std::initializer_list<const char*> names) const {
+  for (const char* name : names) {
+    const double x = options.at(name);
+    Check(x == 0 || x == 1, name, x, "0 or 1");
+  }
 }
 
 void Optimizer::CheckLr(double lr) const {
@@ -55,6 +90,24 @@ void Optimizer::set_lr(double lr) {
 
 void Optimizer::CheckUsable(const char* what) const {
   store_.CheckUsable(absl::StrCat(kind_, ".", what).c_str());
+}
+
+Optimizer::Entry Optimizer::MakeEntry(const Parameter& p,
+                                      const SegmentState& state,
+                                      int64_t offset) const {
+  Entry entry{0, !decay_filter_ || decay_filter_(p.name, p.value), {}, {}};
+  if (own_state_) {
+    for (const OwnTensor& own : own_state_(p)) {
+      entry.names.push_back(own.name);
+      entry.tensors.push_back(Tensor::Zeros(own.shape, own.dtype));
+    }
+    return entry;
+  }
+  entry.names = tensor_names_;
+  for (const Tensor& x : state.tensors) {
+    entry.tensors.push_back(Tensor::Alias(x, offset, p.value.shape()));
+  }
+  return entry;
 }
 
 // Makes the state of parameters that are new.
@@ -77,13 +130,8 @@ void Optimizer::Grow() {
     state.used = segment.used;
     for (size_t i = 0; i < segment.parameters.size(); ++i) {
       if (n_seen++ < entries_.size()) continue;
-      const Parameter& p = *segment.parameters[i];
-      Entry entry{0, !decay_filter_ || decay_filter_(p.name, p.value), {}};
-      for (const Tensor& x : state.tensors) {
-        entry.tensors.push_back(
-            Tensor::Alias(x, segment.offsets[i], p.value.shape()));
-      }
-      entries_.push_back(std::move(entry));
+      entries_.push_back(
+          MakeEntry(*segment.parameters[i], state, segment.offsets[i]));
     }
   }
 }
@@ -97,7 +145,8 @@ void Optimizer::Step() {
     nn::Segment& segment = store_.segments[s];
     // Neighbours that are updated alike share one pass; in the gap between
     // them all is zero and stays so.
-    Run run{0, 0, 0, false, segment, absl::MakeSpan(segments_[s].tensors)};
+    Run run{0,      0, 0, false, segment, absl::MakeSpan(segments_[s].tensors),
+            nullptr};
     const auto flush = [&] {
       if (run.size > 0) Update(run);
       run.size = 0;
@@ -113,8 +162,14 @@ void Optimizer::Step() {
       FetchAdd(p.value.impl()->versioned->version, 1,
                std::memory_order_relaxed);
       ++entry->step;
-      if (run.step != entry->step || run.decay != entry->decay) flush();
-      if (run.size == 0) run.begin = segment.offsets[i];
+      if (run.step != entry->step || run.decay != entry->decay || own_state_) {
+        flush();
+      }
+      if (own_state_) run.state = absl::MakeSpan(entry->tensors);
+      if (run.size == 0) {
+        run.begin = segment.offsets[i];
+        run.parameter = &p;
+      }
       run.size = segment.offsets[i] + p.value.size() - run.begin;
       run.step = entry->step;
       run.decay = entry->decay;
@@ -138,8 +193,8 @@ OptimizerState Optimizer::SharedState() {
   state.options["lr"] = lr_;
   for (size_t i = 0; i < entries_.size(); ++i) {
     OptimizerState::Entry saved{entries_[i].step, entries_[i].decay, {}};
-    for (size_t k = 0; k < tensor_names_.size(); ++k) {
-      saved.tensors[tensor_names_[k]] = entries_[i].tensors[k];
+    for (size_t k = 0; k < entries_[i].names.size(); ++k) {
+      saved.tensors[entries_[i].names[k]] = entries_[i].tensors[k];
     }
     state.parameters[store_.parameters[i]->name] = std::move(saved);
   }
@@ -162,7 +217,9 @@ std::vector<const OptimizerState::Entry*> Optimizer::Match(
     }
   }
   std::vector<const OptimizerState::Entry*> matched;
-  for (const Parameter* p : store_.parameters) {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Parameter* const p = store_.parameters[i];
+    const Entry& own = entries_[i];
     const auto found = by_canonical_name.find(p->name);
     if (found == by_canonical_name.end()) {
       faults.push_back(absl::StrCat("the state has no '", p->name, "'"));
@@ -174,18 +231,19 @@ std::vector<const OptimizerState::Entry*> Optimizer::Match(
                                     " updates; wanted >= 0"));
     }
     for (const auto& [name, x] : entry.tensors) {
-      if (!absl::c_linear_search(tensor_names_, name)) {
+      if (!absl::c_linear_search(own.names, name)) {
         faults.push_back(
             absl::StrCat("there is no '", name, "' of '", p->name, "'"));
       }
     }
-    for (const std::string& name : tensor_names_) {
-      const auto x = entry.tensors.find(name);
+    for (size_t k = 0; k < own.names.size(); ++k) {
+      const auto x = entry.tensors.find(own.names[k]);
       const std::string got =
           Describe(x == entry.tensors.end() ? Tensor() : x->second);
-      if (got != Describe(p->value)) {
-        faults.push_back(absl::StrCat("'", name, "' of '", p->name, "' is ",
-                                      got, "; wanted ", Describe(p->value)));
+      const std::string wanted = Describe(own.tensors[k]);
+      if (got != wanted) {
+        faults.push_back(absl::StrCat("'", own.names[k], "' of '", p->name,
+                                      "' is ", got, "; wanted ", wanted));
       }
     }
   }
@@ -220,8 +278,8 @@ void Optimizer::Load(const OptimizerState& state) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     entries_[i].step = matched[i]->step;
     entries_[i].decay = matched[i]->decay;
-    for (size_t k = 0; k < tensor_names_.size(); ++k) {
-      const Tensor& from = matched[i]->tensors.at(tensor_names_[k]);
+    for (size_t k = 0; k < entries_[i].names.size(); ++k) {
+      const Tensor& from = matched[i]->tensors.at(entries_[i].names[k]);
       void* const to = entries_[i].tensors[k].impl()->data;
       if (to == from.impl()->data) continue;  // of SharedState
       std::memcpy(to, from.impl()->data, from.size() * ByteSize(from.dtype()));

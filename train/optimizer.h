@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -53,7 +54,7 @@ class Optimizer {
   // stay readable; the next Backward replaces them. Throws Error, and changes
   // nothing, after a Backward that threw, until ZeroGrad. Infinite gradients
   // are taken as they are: ClipGradNorm sorts them out.
-  void Step();
+  virtual void Step();
 
   double lr() const { return lr_; }
   // Throws Error unless lr is finite and >= 0.
@@ -77,7 +78,9 @@ class Optimizer {
     int64_t step;  // the number of this update, from 1
     bool decay;
     nn::Segment& segment;
-    absl::Span<Tensor> state;  // parallel to the segment
+    // Parallel to the segment, or the own state of the one parameter.
+    absl::Span<Tensor> state;
+    const Parameter* parameter;  // the first of them
 
     template <class T>
     T* At(Tensor& x) const {
@@ -85,11 +88,23 @@ class Optimizer {
     }
   };
 
+  // A tensor of the state that is a parameter's own: it starts as zeros.
+  struct OwnTensor {
+    std::string name;
+    Shape shape;
+    DType dtype;
+  };
+  using OwnState = std::function<std::vector<OwnTensor>(const Parameter&)>;
+
   // `kind` names the optimizer, `tensors` its state of each parameter, which
-  // starts as zeros.
+  // starts as zeros and is of the parameter's shape and dtype.
   Optimizer(nn::ParameterStore& store, const char* kind,
             std::vector<std::string> tensors, double lr,
             DecayFilter decay_filter);
+  // The state of each parameter is what own_state, asked once, says: then a Run
+  // is one parameter.
+  Optimizer(nn::ParameterStore& store, const char* kind, OwnState own_state,
+            double lr, DecayFilter decay_filter);
   virtual void Update(const Run& run) = 0;
   // The options but lr. set_options throws Error, and sets none, unless all
   // are valid; it is given those that options() lists.
@@ -102,21 +117,41 @@ class Optimizer {
              const char* wanted) const;
   // The same for an option "eps": finite and > 0, in the store's dtype too, as
   // a gradient that is 0 from the start is divided by it.
-  void CheckEps(double eps) const;
+  void CheckEps(double eps, const char* option = "eps") const;
+  // The same for options of which each is in [0, 1), finite and >= 0, or 0
+  // or 1.
+  using Options = std::map<std::string, double>;
+  void CheckFractions(const Options& options,
+                      std::initializer_list<const char*> names) const;
+  void CheckNonNegative(const Options& options,
+                        std::initializer_list<const char*> names) const;
+  void CheckSwitches(const Options& options,
+                     std::initializer_list<const char*> names) const;
 
- private:
   struct Entry {  // of one parameter
     int64_t step;
     bool decay;
-    std::vector<Tensor> tensors;  // its part of the segment's
+    std::vector<std::string> names;
+    std::vector<Tensor> tensors;  // its part of the segment's, or its own
   };
+  // In the order of the store's parameters.
+  std::vector<Entry>& entries() {
+    Grow();
+    return entries_;
+  }
+  nn::internal::StoreState& store() const { return store_; }
+  // Throws Error, which names the function, where the store has ended.
+  void CheckUsable(const char* what) const;
+
+ private:
   struct SegmentState {
     std::vector<Tensor> tensors;  // one for each of tensor_names_
     int64_t used = 0;
   };
-  void CheckUsable(const char* what) const;
   void CheckLr(double lr) const;
   void Grow();
+  Entry MakeEntry(const Parameter& parameter, const SegmentState& state,
+                  int64_t offset) const;
   std::vector<const OptimizerState::Entry*> Match(
       const OptimizerState& state, std::vector<std::string>& faults) const;
 
@@ -124,6 +159,7 @@ class Optimizer {
   nn::internal::StoreState& store_;
   const char* const kind_;
   const std::vector<std::string> tensor_names_;
+  const OwnState own_state_;  // null: tensor_names_ are the state
   double lr_;
   const DecayFilter decay_filter_;
   std::vector<Entry> entries_;          // in the order of the parameters

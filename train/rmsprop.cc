@@ -1,7 +1,5 @@
 #include "train/rmsprop.h"
 
-#include <cmath>
-
 #include "autograd/kernels/optimizer.h"
 
 namespace wengert::train {
@@ -28,14 +26,9 @@ void RmsProp::set_options(const std::map<std::string, double>& options) {
   const double alpha = options.at("alpha");
   Check(alpha >= 0 && alpha <= 1, "alpha", alpha, "a number in [0, 1]");
   CheckEps(options.at("eps"));
-  const double momentum = options.at("momentum");
-  Check(momentum >= 0 && momentum < 1, "momentum", momentum,
-        "a number in [0, 1)");
-  const double centered = options.at("centered");
-  Check(centered == 0 || centered == 1, "centered", centered, "0 or 1");
-  const double decay = options.at("weight_decay");
-  Check(decay >= 0 && std::isfinite(decay), "weight_decay", decay,
-        "a finite number >= 0");
+  CheckFractions(options, {"momentum"});
+  CheckSwitches(options, {"centered"});
+  CheckNonNegative(options, {"weight_decay"});
   alpha_ = options.at("alpha");
   eps_ = options.at("eps");
   momentum_ = options.at("momentum");

@@ -212,4 +212,42 @@ double ChainedSchedule::operator()(int64_t step) const {
   return parts_.back().schedule(step);
 }
 
+PlateauSchedule::PlateauSchedule(double lr, PlateauOptions options)
+    : options_(options), state_{lr} {
+  if (!IsRate(lr) || !IsRate(options.min_lr) || !IsRate(options.threshold) ||
+      !IsRate(options.factor) || options.factor >= 1 || options.patience < 0 ||
+      options.cooldown < 0) {
+    throw Error(absl::StrCat("PlateauSchedule: lr ", lr, ", factor ",
+                             options.factor, ", patience ", options.patience,
+                             ", threshold ", options.threshold, ", cooldown ",
+                             options.cooldown, ", min_lr ", options.min_lr,
+                             ", wanted finite numbers >= 0 and factor < 1"));
+  }
+}
+
+void PlateauSchedule::Observe(double value) {
+  const double sign = options_.lower_is_better ? -1 : 1;
+  // As PyTorch has it: a part of the best as it stands, also where it is < 0.
+  const bool better =
+      !std::isnan(value) &&
+      (!state_.best ||
+       sign * value > sign * *state_.best * (1 + sign * options_.threshold));
+  if (better) {
+    state_.best = value;
+    state_.not_better = 0;
+  } else {
+    ++state_.not_better;
+  }
+  if (state_.cooldown > 0) {
+    --state_.cooldown;
+    state_.not_better = 0;
+  }
+  if (state_.not_better <= options_.patience) return;
+  constexpr double kSmallestStep = 1e-8;  // PyTorch's eps
+  const double lr = std::max(state_.lr * options_.factor, options_.min_lr);
+  if (state_.lr - lr > kSmallestStep) state_.lr = lr;
+  state_.cooldown = options_.cooldown;
+  state_.not_better = 0;
+}
+
 }  // namespace wengert::train

@@ -1,10 +1,12 @@
 // Learning-rate schedules: pure functions of the step, so that a run resumed at
-// any step goes on with the rate it would have had.
+// any step goes on with the rate it would have had; and one that follows a
+// measure, whose state a checkpoint keeps.
 #ifndef WENGERT_TRAIN_SCHEDULE_H_
 #define WENGERT_TRAIN_SCHEDULE_H_
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -144,6 +146,42 @@ class ChainedSchedule {
 
  private:
   std::vector<Part> parts_;
+};
+
+// Lowers the rate when a measure has not become better for a while (PyTorch's
+// ReduceLROnPlateau). A measure is better than the best so far by more than the
+// part `threshold` of it. After more than `patience` in a row that are not
+// better, NaN among them, the rate is multiplied by factor, but no lower than
+// min_lr; then `cooldown` measures are not counted. What it depends on is its
+// state: with LoopOptions::plateau a checkpoint keeps it.
+struct PlateauOptions {
+  double factor = 0.1;
+  int64_t patience = 10;
+  double threshold = 1e-4;
+  int64_t cooldown = 0;
+  double min_lr = 0;
+  bool lower_is_better = true;
+};
+class PlateauSchedule {
+ public:
+  // Throws Error unless lr and the options are finite and >= 0, and factor < 1.
+  explicit PlateauSchedule(double lr, PlateauOptions options = {});
+  // Takes the next measure.
+  void Observe(double value);
+  double lr() const { return state_.lr; }
+
+  struct State {
+    double lr;
+    std::optional<double> best = {};
+    int64_t not_better = 0;  // in a row
+    int64_t cooldown = 0;    // measures left of it
+  };
+  const State& state() const { return state_; }
+  void set_state(const State& state) { state_ = state; }
+
+ private:
+  PlateauOptions options_;
+  State state_;
 };
 
 }  // namespace wengert::train

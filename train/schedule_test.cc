@@ -174,5 +174,35 @@ TEST(Schedules, RefuseWhatIsOutOfRange) {
   EXPECT_THROW(OneCycle(1, 9)(-1), Error);
 }
 
+TEST(PlateauSchedule, FollowsPyTorch) {
+  // ReduceLROnPlateau(factor=0.5, patience=1, threshold=0.1, cooldown=2,
+  // min_lr=0.2) from 1, after each of these measures.
+  const std::vector<std::pair<double, double>> steps = {
+      {5.0, 1.0},  {4.0, 1.0}, {3.9, 1.0},  {3.8, 0.5},  {3.7, 0.5},
+      {3.7, 0.5},  {3.7, 0.5}, {3.7, 0.25}, {3.0, 0.25}, {std::nan(""), 0.25},
+      {3.0, 0.25}, {3.0, 0.2}, {3.0, 0.2},  {3.0, 0.2},  {3.0, 0.2},
+      {3.0, 0.2},  {3.0, 0.2}, {3.0, 0.2},  {3.0, 0.2},
+  };
+  PlateauSchedule plateau(1, {.factor = 0.5,
+                              .patience = 1,
+                              .threshold = 0.1,
+                              .cooldown = 2,
+                              .min_lr = 0.2});
+  PlateauSchedule higher(
+      1,
+      {.factor = 0.5, .patience = 1, .threshold = 0, .lower_is_better = false});
+  for (const auto& [value, lr] : steps) {
+    plateau.Observe(value);
+    EXPECT_EQ(plateau.lr(), lr) << value;
+  }
+  for (const double value : {1.0, 2.0, 2.0, 1.0}) higher.Observe(value);
+  EXPECT_EQ(higher.lr(), 0.5);
+  for (const PlateauOptions& bad :
+       {PlateauOptions{.factor = 1}, PlateauOptions{.patience = -1},
+        PlateauOptions{.min_lr = -1}}) {
+    EXPECT_THROW(PlateauSchedule(1, bad), Error);
+  }
+}
+
 }  // namespace
 }  // namespace wengert::train

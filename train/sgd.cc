@@ -1,7 +1,5 @@
 #include "train/sgd.h"
 
-#include <cmath>
-
 #include "autograd/kernels/optimizer.h"
 
 namespace wengert::train {
@@ -20,17 +18,12 @@ std::map<std::string, double> Sgd::options() const {
 }
 
 void Sgd::set_options(const std::map<std::string, double>& options) {
-  const double momentum = options.at("momentum");
-  Check(momentum >= 0 && momentum < 1, "momentum", momentum,
-        "a number in [0, 1)");
-  const double nesterov = options.at("nesterov");
-  Check(nesterov == 0 || nesterov == 1, "nesterov", nesterov, "0 or 1");
-  const double decay = options.at("weight_decay");
-  Check(decay >= 0 && std::isfinite(decay), "weight_decay", decay,
-        "a finite number >= 0");
-  momentum_ = momentum;
-  nesterov_ = nesterov;
-  weight_decay_ = decay;
+  CheckFractions(options, {"momentum"});
+  CheckSwitches(options, {"nesterov"});
+  CheckNonNegative(options, {"weight_decay"});
+  momentum_ = options.at("momentum");
+  nesterov_ = options.at("nesterov");
+  weight_decay_ = options.at("weight_decay");
 }
 
 void Sgd::Update(const Run& run) {
