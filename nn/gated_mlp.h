@@ -37,7 +37,8 @@ class GatedMLP {
 
   Tensor operator()(const Tensor& x) const {
     const auto scope = path_.Open();
-    return path_.Out(down_(dropout_(Activate(activation_, gate_(x)) * up_(x))));
+    const Tensor gate = Activate(activation_, gate_(x));
+    return path_.Out(down_(dropout_(gate * up_(x))));
   }
 
  private:
