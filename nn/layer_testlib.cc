@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include "autograd/ops.h"
+#include "autograd/ops/reference_testlib.h"
 #include "autograd/random.h"
 #include "gtest/gtest.h"
 
@@ -33,22 +32,7 @@ std::vector<Tensor> ParametersOf(const ParameterStore& store) {
 }  // namespace
 
 TensorMap ReadReference(const std::string& file) {
-  std::ifstream in("nn/testdata/" + file);
-  EXPECT_TRUE(in) << "no nn/testdata/" << file;
-  TensorMap all;
-  for (std::string head, values; std::getline(in, head);) {
-    if (head[0] == '#') continue;
-    std::getline(in, values);
-    std::istringstream fields(head), numbers(values);
-    std::string name;
-    fields >> name;
-    std::vector<int64_t> dims;
-    for (int64_t dim; fields >> dim;) dims.push_back(dim);
-    std::vector<double> elements;
-    for (double x; numbers >> x;) elements.push_back(x);
-    all[name] = Tensor::From(Shape(dims), elements);
-  }
-  return all;
+  return ReadReferenceFile("nn/testdata/" + file);
 }
 
 TensorMap Under(const TensorMap& all, const std::string& prefix) {

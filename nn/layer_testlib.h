@@ -14,7 +14,6 @@
 
 namespace wengert::nn {
 
-// float64 tensors by name.
 using TensorMap = std::map<std::string, Tensor>;
 
 // nn/testdata/<file>, whose form its make_reference.py describes.

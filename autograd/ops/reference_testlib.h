@@ -1,5 +1,5 @@
-// Reference values that tests read: float64 tensors by name, which a script in
-// autograd/ops/testdata/ makes with PyTorch or NumPy.
+// Reference values that tests read: float64 tensors by name, which a script
+// beside the file makes with PyTorch or NumPy.
 //
 // A tensor is two lines, "name dim dim .." and its elements in row-major order
 // ("inf", "-inf" and "nan" too). Empty lines and lines that begin with # may
@@ -58,12 +58,16 @@ inline TensorMap ParseReference(std::istream& in) {
   return all;
 }
 
-// What autograd/ops/testdata/<file> holds.
-inline TensorMap ReadReference(const std::string& file) {
-  const std::string path = "autograd/ops/testdata/" + file;
+// What the file holds.
+inline TensorMap ReadReferenceFile(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw Error(absl::StrCat("reference: there is no ", path));
   return ParseReference(in);
+}
+
+// What autograd/ops/testdata/<file> holds.
+inline TensorMap ReadReference(const std::string& file) {
+  return ReadReferenceFile("autograd/ops/testdata/" + file);
 }
 
 }  // namespace wengert
