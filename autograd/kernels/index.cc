@@ -47,7 +47,9 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
         Sum& sum = sums[id * stride + i];
         sum = static_cast<Sum>(static_cast<S>(sum) + static_cast<S>(terms[i]));
       };
-      if (ids.shared) {
+      if (s.inner == 1) {
+        add(ids.ids[ids.shared ? j : row], 0);
+      } else if (ids.shared) {
         for (int64_t i = 0; i < columns; ++i) add(ids.ids[j], i);
       } else {
         const I* row_ids = ids.ids + row * s.inner + column;
@@ -71,25 +73,37 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
 
 template <class T, class I>
 void TakeAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, T* y) {
-  const int64_t rows = s.outer * s.m;
-  ParallelFor(rows, GrainOf(rows, s.inner), [=](int64_t begin, int64_t end) {
-    for (int64_t at = begin;
-         at < end;) {  // as many of one outer index as may be
-      const int64_t o = at / s.m, first = at % s.m;
+  // Columns side by side that a cache holds, when they are read at random.
+  constexpr int64_t kHeld = 1 << 16, kLine = 64;
+  const int64_t columns =
+      ids.shared ? s.inner
+                 : std::min(s.inner,
+                            std::max(kLine, kHeld / std::max<int64_t>(1, s.n)));
+  const int64_t blocks = CeilDiv(s.inner, std::max<int64_t>(1, columns));
+  const int64_t rows = s.outer * blocks * s.m;
+  ParallelFor(rows, GrainOf(rows, columns), [=](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {  // as many of one block as may be
+      const int64_t block = at / s.m, first = at % s.m;
       const int64_t count = std::min(s.m - first, end - at);
-      const T* from = x + o * s.n * s.inner;
-      T* out = y + at * s.inner;
-      const I* id = ids.ids + (ids.shared ? first : at * s.inner);
+      const int64_t o = block / blocks, column = block % blocks * columns;
+      const int64_t width = std::min(columns, s.inner - column);
+      const int64_t start = (o * s.m + first) * s.inner + column;
+      const T* from = x + o * s.n * s.inner + column;
+      T* out = y + start;
+      const I* id = ids.ids + (ids.shared ? first : start);
       if (s.inner == 1) {
+        WENGERT_INDEPENDENT
         for (int64_t j = 0; j < count; ++j) out[j] = from[id[j]];
       } else if (ids.shared) {
         for (int64_t j = 0; j < count; ++j) {
-          std::copy_n(from + id[j] * s.inner, s.inner, out + j * s.inner);
+          std::copy_n(from + id[j] * s.inner, width, out + j * s.inner);
         }
       } else {
         for (int64_t j = 0; j < count; ++j) {
-          for (int64_t i = j * s.inner, k = 0; k < s.inner; ++i, ++k) {
-            out[i] = from[id[i] * s.inner + k];
+          const int64_t row = j * s.inner;
+          WENGERT_INDEPENDENT
+          for (int64_t i = 0; i < width; ++i) {
+            out[row + i] = from[id[row + i] * s.inner + i];
           }
         }
       }
