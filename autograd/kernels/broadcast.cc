@@ -5,6 +5,8 @@
 #include <type_traits>
 
 #include "absl/base/attributes.h"
+#include "absl/container/inlined_vector.h"
+#include "autograd/kernels/copy.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/strided_loop.h"
 #include "autograd/kernels/vecmath.h"
@@ -231,18 +233,17 @@ void Where(Dims out, const bool* c, Dims c_dims, const T* a, Dims a_dims,
 
 template <class T>
 void BroadcastTo(Dims out, const T* x, Dims x_dims, T* y) {
-  const auto loop = BroadcastLoop<1>(out, {x_dims});
-  ParallelFor(
-      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
-        loop.ForEachBlock(
-            begin, end, [&](int64_t at, int64_t rows, int64_t n, auto offsets) {
-              WithOperand(x + offsets[0], loop.stride(0), loop.row_stride(0),
-                          [&](auto x_rows) {
-                            Block(
-                                rows, n, y + at, [](T v) { return v; }, x_rows);
-                          });
-            });
-      });
+  const size_t missing = out.size() - x_dims.size();
+  absl::InlinedVector<int64_t, 6> x_strides(out.size()), y_strides(out.size());
+  int64_t x_stride = 1, y_stride = 1;
+  for (size_t i = out.size(); i-- > 0;) {
+    const int64_t size = i < missing ? 1 : x_dims[i - missing];
+    x_strides[i] = size == 1 ? 0 : x_stride;
+    y_strides[i] = y_stride;
+    x_stride *= size;
+    y_stride *= out[i];
+  }
+  CopyStrided(out, x, x_strides, y, y_strides);
 }
 
 template void Apply(Binary, Dims, const float*, Dims, const float*, Dims,

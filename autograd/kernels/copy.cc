@@ -27,26 +27,11 @@ void CopyRow(int64_t n, const T* x, int64_t x_stride, T* y, int64_t y_stride) {
   } else if (x_stride == -1 && y_stride == 1) {
     WENGERT_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) y[i] = x[-i];
+  } else if (x_stride == 0 && y_stride == 1) {
+    std::fill_n(y, n, *x);
   } else {
     for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
   }
-}
-
-// y = x in the loop's order, which y need not be stored in.
-template <class T>
-void CopyLoop(const StridedLoop<2>& loop, const T* x, T* y) {
-  ParallelFor(
-      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
-        loop.ForEachBlock(
-            begin, end, [&](int64_t, int64_t rows, int64_t n, auto offsets) {
-              for (int64_t r = 0; r < rows; ++r) {
-                CopyRow(n, x + offsets[kX] + r * loop.row_stride(kX),
-                        loop.stride(kX),
-                        y + offsets[kY] + r * loop.row_stride(kY),
-                        loop.stride(kY));
-              }
-            });
-      });
 }
 
 constexpr int64_t kTile = 32;
@@ -63,6 +48,58 @@ void TransposeTile(int64_t rows, int64_t columns, const T* x, int64_t x_stride,
   for (int64_t j = 0; j < columns; ++j) {
     CopyRow(rows, tile[j], 1, y + j * y_stride, 1);
   }
+}
+
+// y[r, i] = x[r + i x_stride] for i < n, a constant: the loop makes vectors.
+template <int n, class T>
+void Interleave(int64_t rows, const T* x, int64_t x_stride, T* y) {
+  WENGERT_INDEPENDENT
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int i = 0; i < n; ++i) y[r * n + i] = x[r + i * x_stride];
+  }
+}
+
+// y[r, i] = x[r + i x_stride] for i < n, where y's rows lie y_stride apart.
+template <class T>
+void CopyTransposed(int64_t rows, int64_t n, const T* x, int64_t x_stride, T* y,
+                    int64_t y_stride) {
+  if (n == y_stride) {
+    if (n == 2) return Interleave<2>(rows, x, x_stride, y);
+    if (n == 3) return Interleave<3>(rows, x, x_stride, y);
+    if (n == 4) return Interleave<4>(rows, x, x_stride, y);
+    if (n == 8) return Interleave<8>(rows, x, x_stride, y);
+  }
+  for (int64_t r = 0; r < rows; r += kTile) {
+    for (int64_t i = 0; i < n; i += kTile) {
+      TransposeTile(std::min(kTile, n - i), std::min(kTile, rows - r),
+                    x + i * x_stride + r, x_stride, y + r * y_stride + i,
+                    y_stride);
+    }
+  }
+}
+
+// y = x in the loop's order, which y need not be stored in.
+template <class T>
+void CopyLoop(const StridedLoop<2>& loop, const T* x, T* y) {
+  ParallelFor(
+      loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
+        loop.ForEachBlock(
+            begin, end, [&](int64_t, int64_t rows, int64_t n, auto offsets) {
+              // Not of one element that repeats often: that fills rows.
+              const int64_t step = loop.stride(kX);
+              if (rows > 1 && loop.row_stride(kX) == 1 && step != 1 &&
+                  loop.stride(kY) == 1 && (step != 0 || n <= kTile)) {
+                return CopyTransposed(rows, n, x + offsets[kX], step,
+                                      y + offsets[kY], loop.row_stride(kY));
+              }
+              for (int64_t r = 0; r < rows; ++r) {
+                CopyRow(n, x + offsets[kX] + r * loop.row_stride(kX),
+                        loop.stride(kX),
+                        y + offsets[kY] + r * loop.row_stride(kY),
+                        loop.stride(kY));
+              }
+            });
+      });
 }
 
 }  // namespace

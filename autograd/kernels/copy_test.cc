@@ -254,6 +254,26 @@ TEST(CopyStridedTest, AnyStrides) {
   }
 }
 
+// y[i, j] = x[j, i] or x[i] for j < n, with n rows of y side by side or apart.
+TEST(CopyStridedTest, NeighboursBecomeRows) {
+  for (int64_t rows : {1, 2, 31, 20001}) {
+    for (int64_t n : {1, 2, 3, 4, 5, 8, 32, 33, 70}) {
+      const auto x = Iota<float>(rows * n);
+      for (int64_t x_stride : {rows, int64_t{0}}) {
+        for (int64_t y_stride : {n, n + 1}) {
+          std::vector<float> y(rows * y_stride, -1);
+          CopyStrided({rows, n}, x.data(), {1, x_stride}, y.data(),
+                      {y_stride, 1});
+          for (int64_t i = 0; i < rows * y_stride; ++i) {
+            const int64_t r = i / y_stride, j = i % y_stride;
+            ASSERT_EQ(y[i], j < n ? x[r + j * x_stride] : -1);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(AddBlocksTest, AddsToPartOfEachRow) {
   for (const auto& [outer, n] :
        {std::pair<int64_t, int64_t>{2, 3}, {3, 0}, {40000, 2}, {2, 30001}}) {

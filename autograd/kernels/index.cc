@@ -47,7 +47,9 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
         Sum& sum = sums[id * stride + i];
         sum = static_cast<Sum>(static_cast<S>(sum) + static_cast<S>(terms[i]));
       };
-      if (ids.shared) {
+      if (s.inner == 1) {
+        add(ids.ids[ids.shared ? j : row], 0);
+      } else if (ids.shared) {
         for (int64_t i = 0; i < columns; ++i) add(ids.ids[j], i);
       } else {
         const I* row_ids = ids.ids + row * s.inner + column;
@@ -67,30 +69,54 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
   to_y([=](int64_t i) { return sums[i]; });
 }
 
+// y[i] = value(i), four at a time: reads at random wait for no write before
+// them, and are faster than the machine's own gathering of vectors.
+template <class T, class Value>
+void Gather(int64_t n, const Value& value, T* y) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const T v[] = {value(i), value(i + 1), value(i + 2), value(i + 3)};
+    std::copy_n(v, 4, y + i);
+  }
+  for (; i < n; ++i) y[i] = value(i);
+}
+
 }  // namespace
 
 template <class T, class I>
 void TakeAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, T* y) {
-  const int64_t rows = s.outer * s.m;
-  ParallelFor(rows, GrainOf(rows, s.inner), [=](int64_t begin, int64_t end) {
-    for (int64_t at = begin;
-         at < end;) {  // as many of one outer index as may be
-      const int64_t o = at / s.m, first = at % s.m;
+  // Columns side by side that a cache holds, when they are read at random.
+  constexpr int64_t kHeld = 1 << 16, kLine = 64;
+  const int64_t columns =
+      ids.shared ? s.inner
+                 : std::min(s.inner,
+                            std::max(kLine, kHeld / std::max<int64_t>(1, s.n)));
+  const int64_t blocks = CeilDiv(s.inner, std::max<int64_t>(1, columns));
+  const int64_t rows = s.outer * blocks * s.m;
+  ParallelFor(rows, GrainOf(rows, columns), [=](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {  // as many of one block as may be
+      const int64_t block = at / s.m, first = at % s.m;
       const int64_t count = std::min(s.m - first, end - at);
-      const T* from = x + o * s.n * s.inner;
-      T* out = y + at * s.inner;
-      const I* id = ids.ids + (ids.shared ? first : at * s.inner);
+      const int64_t o = block / blocks, column = block % blocks * columns;
+      const int64_t width = std::min(columns, s.inner - column);
+      const int64_t start = (o * s.m + first) * s.inner + column;
+      const T* from = x + o * s.n * s.inner + column;
+      T* out = y + start;
+      const I* id = ids.ids + (ids.shared ? first : start);
       if (s.inner == 1) {
-        for (int64_t j = 0; j < count; ++j) out[j] = from[id[j]];
+        Gather(
+            count, [=](int64_t j) { return from[id[j]]; }, out);
       } else if (ids.shared) {
         for (int64_t j = 0; j < count; ++j) {
-          std::copy_n(from + id[j] * s.inner, s.inner, out + j * s.inner);
+          std::copy_n(from + id[j] * s.inner, width, out + j * s.inner);
         }
       } else {
         for (int64_t j = 0; j < count; ++j) {
-          for (int64_t i = j * s.inner, k = 0; k < s.inner; ++i, ++k) {
-            out[i] = from[id[i] * s.inner + k];
-          }
+          const int64_t row = j * s.inner;
+          const auto value = [=](int64_t i) {
+            return from[id[row + i] * s.inner + i];
+          };
+          Gather(width, value, out + row);
         }
       }
       at += count;
@@ -103,7 +129,7 @@ void AddAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, const T* src,
               T* y) {
   if (s.outer * s.n * s.inner == 0) return;
   // Columns side by side whose sums fit in the cache, and fill a line of it.
-  constexpr int64_t kSums = 1 << 14, kLine = 16;
+  constexpr int64_t kSums = 1 << 16, kLine = 16;
   const int64_t columns = std::min(s.inner, std::max(kLine, kSums / s.n));
   const int64_t blocks = CeilDiv(s.inner, columns);
   const int64_t tasks = s.outer * blocks;

@@ -22,6 +22,24 @@ struct SumOf {
   static void Row(int64_t n, const T* x, T* y, int64_t*) {
     *y = BlockedSum<T>(n, [x](int64_t i) { return x[i]; });
   }
+
+  static constexpr int64_t kShortRow = 32;
+  // The same sums; for the shortest rows of vectors of rows.
+  template <class T>
+  static void ShortRows(int64_t rows, int64_t n, const T* x, bool accumulate,
+                        T* y) {
+    const auto run = [=](auto size) {  // an int64_t, or a constant
+      const auto sum = [=](int64_t r) {
+        return BlockedSum<T>(size, [=](int64_t i) { return x[r * size + i]; });
+      };
+      WriteRow(rows, accumulate, sum, y);
+    };
+    if (n == 2) return run(std::integral_constant<int64_t, 2>());
+    if (n == 3) return run(std::integral_constant<int64_t, 3>());
+    if (n == 4) return run(std::integral_constant<int64_t, 4>());
+    if (n == 8) return run(std::integral_constant<int64_t, 8>());
+    run(n);
+  }
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {

@@ -6,8 +6,9 @@
 //   Row(n, x, y, at)    Columns(n, width, x, stride, y, at)    Combine()
 //
 // Long rows are cut into chunks; Combine() is the reduction of their results.
-// If an Op kFindsPlaces, then `at`, where not null, gets the row's or each
-// column's first place of the result.
+// An Op with a kShortRow does many rows of up to as many elements at once:
+// ShortRows(rows, n, x, accumulate, y). If an Op kFindsPlaces, then `at`, where
+// not null, gets the row's or each column's first place of the result.
 #ifndef WENGERT_AUTOGRAD_KERNELS_REDUCE_LOOP_H_
 #define WENGERT_AUTOGRAD_KERNELS_REDUCE_LOOP_H_
 
@@ -37,6 +38,12 @@ void ReduceChunks(Op op, int64_t outer, int64_t n, int64_t inner, int64_t chunk,
       std::max<int64_t>(1, std::min(n, chunk)) * std::min(inner, kSumColumns);
   const int64_t tasks = outer * chunks * tiles, grain = GrainOf(tasks, work);
   ParallelFor(tasks, grain, [=](int64_t begin, int64_t end) {
+    if constexpr (requires { Op::kShortRow; }) {
+      if (inner == 1 && n <= Op::kShortRow) {
+        return op.ShortRows(end - begin, n, x + begin * n, accumulate,
+                            y + begin);
+      }
+    }
     for (int64_t task = begin; task < end; ++task) {
       const int64_t row = task / tiles;  // of y, inner elements wide
       const int64_t column = task % tiles * kSumColumns;

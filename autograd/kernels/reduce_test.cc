@@ -53,6 +53,7 @@ const Shape kShapes[] = {
     {3, 300},     {2, 3, 4},    {5, 1, 6},
     {7, 300, 67}, {2, 3, 4, 5}, {3, 2, 70, 2, 3},
     {2, 17000},   {17000, 2},   {2, 2, 2, 2, 2, 2, 2},
+    {70, 8},
 };
 
 // check(dims, keep, terms) for all shapes and all sets of dimensions.
