@@ -1,8 +1,10 @@
 #include "autograd/kernels/rotary.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 
 #include "absl/base/attributes.h"
 #include "autograd/kernels/loop.h"
@@ -55,6 +57,17 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline CosSin CosSinOf(double angle) {
           negate_if(quadrant >> 1 & 1, Select(odd, c, s))};
 }
 
+void CosSinRow(int64_t position, int64_t pairs, const double* frequency,
+               double* cos, double* sin) {
+  const double p = static_cast<double>(position);
+  WENGERT_INDEPENDENT
+  for (int64_t i = 0; i < pairs; ++i) {
+    const CosSin v = CosSinOf(p * frequency[i]);
+    cos[i] = v.cos;
+    sin[i] = v.sin;
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -66,19 +79,54 @@ void RotaryAngles(int64_t length, int64_t pairs, int64_t offset, double base,
     frequency[i] =
         std::pow(base, -static_cast<double>(i) / static_cast<double>(pairs));
   }
-  ParallelFor(length, GrainOf(length, 8 * pairs),
-              [=](int64_t begin, int64_t end) {
-                for (int64_t t = begin; t < end; ++t) {
-                  const double position = static_cast<double>(offset + t);
-                  T *const c = cos + t * pairs, *const s = sin + t * pairs;
-                  WENGERT_INDEPENDENT
-                  for (int64_t i = 0; i < pairs; ++i) {
-                    const CosSin v = CosSinOf(position * frequency[i]);
-                    c[i] = static_cast<T>(v.cos);
-                    s[i] = static_cast<T>(v.sin);
+  if constexpr (std::is_same_v<T, double>) {
+    ParallelFor(length, GrainOf(length, 8 * pairs),
+                [=](int64_t begin, int64_t end) {
+                  for (int64_t t = begin; t < end; ++t) {
+                    CosSinRow(offset + t, pairs, frequency, cos + t * pairs,
+                              sin + t * pairs);
                   }
-                }
-              });
+                });
+  } else {
+    // For float the angle of position p is that of p - p % kStep and that of
+    // p % kStep together.
+    constexpr int64_t kStep = 16;
+    const Scratch<double> near(2 * kStep * pairs);
+    double *const near_cos = near.data(), *const near_sin =
+                                              near_cos + kStep * pairs;
+    for (int64_t k = 0; k < kStep; ++k) {
+      if (length < kStep && (k - offset % kStep + kStep) % kStep >= length) {
+        continue;  // no position needs it
+      }
+      CosSinRow(k, pairs, frequency, near_cos + k * pairs,
+                near_sin + k * pairs);
+    }
+    const int64_t first = offset / kStep;
+    const int64_t blocks = CeilDiv(offset + length, kStep) - first;
+    ParallelFor(
+        blocks, GrainOf(blocks, 2 * kStep * pairs),
+        [=](int64_t begin, int64_t end) {
+          const Scratch<double> far(2 * pairs);
+          double *const far_cos = far.data(), *const far_sin = far_cos + pairs;
+          for (int64_t q = first + begin; q < first + end; ++q) {
+            CosSinRow(q * kStep, pairs, frequency, far_cos, far_sin);
+            const int64_t last = std::min(offset + length, (q + 1) * kStep);
+            for (int64_t p = std::max(offset, q * kStep); p < last; ++p) {
+              const double* const c = near_cos + p % kStep * pairs;
+              const double* const s = near_sin + p % kStep * pairs;
+              T* const to_cos = cos + (p - offset) * pairs;
+              T* const to_sin = sin + (p - offset) * pairs;
+              WENGERT_INDEPENDENT
+              for (int64_t i = 0; i < pairs; ++i) {
+                to_cos[i] =
+                    static_cast<T>(Fma(far_cos[i], c[i], -far_sin[i] * s[i]));
+                to_sin[i] =
+                    static_cast<T>(Fma(far_sin[i], c[i], far_cos[i] * s[i]));
+              }
+            }
+          }
+        });
+  }
 }
 
 template <class T>
