@@ -36,7 +36,8 @@ class Printer {
   std::string Cell(double v) const {
     if (x_.dtype() == DType::kBool) return v != 0 ? "true" : "false";
     if (!IsFloat(x_.dtype())) return absl::StrFormat("%.0f", v);
-    if (!std::isfinite(v)) return absl::StrFormat("%f", v);
+    if (std::isnan(v)) return "nan";  // whatever its sign bit
+    if (std::isinf(v)) return absl::StrFormat("%f", v);
     return scientific_ ? absl::StrFormat("%.4e", v)
                        : absl::StrFormat("%.4f", v);
   }

@@ -132,6 +132,7 @@ TEST(Tensor, PrintsAsNumPyDoes) {
   EXPECT_THAT(
       Tensor::Of({2}, {std::numeric_limits<float>::infinity(), 1}).ToString(),
       HasSubstr("inf"));
+  EXPECT_EQ(Tensor::Of({1}, {-std::nanf("")}).ToString(), "[nan] float32 [1]");
   const std::string big = Tensor::Zeros({100, 100}).ToString();
   EXPECT_THAT(big, HasSubstr("..."));
   EXPECT_LT(big.size(), 1000u);

@@ -138,6 +138,9 @@ absl::Status SaveNpz(const std::string& path,
     if (x.name.empty() || !names.insert(x.name).second) {
       return error("the name ", Quoted(x.name), " is empty or stands twice");
     }
+    if (x.name.find('\0') != std::string::npos) {
+      return error("the name ", Quoted(x.name), " has a zero byte");
+    }
     const std::string& header = headers.emplace_back(NpyHeader(x.tensor));
     const absl::Span<const uint8_t> bytes = ElementBytes(x.tensor);
     auto* const data = const_cast<uint8_t*>(bytes.data());  // libzip reads it

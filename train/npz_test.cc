@@ -89,6 +89,10 @@ TEST_F(NpzTest, AFullDiskLeavesTheOldFile) {
   EXPECT_THAT(
       SaveNpz(Path("x.npz"), {{"a", tensors[0].tensor}, tensors[0]}).message(),
       HasSubstr("\"a\" is empty or stands twice"));
+  EXPECT_THAT(
+      SaveNpz(Path("x.npz"), {{std::string("a\0b", 3), tensors[0].tensor}})
+          .message(),
+      HasSubstr("has a zero byte"));
 }
 
 TEST_F(NpzTest, SaysWhatIsWrong) {

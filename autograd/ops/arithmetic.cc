@@ -126,7 +126,10 @@ Tensor Affine(const Tensor& x, double scale, double shift) {
 }
 
 // y = -x: dx = -dy
-Tensor Neg(const Tensor& x) { return Affine(x, -1, 0); }
+Tensor Neg(const Tensor& x) {
+  CheckFloats("Neg", {x});
+  return Affine(x, -1, 0);
+}
 
 // y = x^p: dx = dy p x^(p-1)
 Tensor Pow(const Tensor& x, double p) {

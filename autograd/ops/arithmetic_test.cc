@@ -239,6 +239,7 @@ TEST(ArithmeticTest, ErrorsGiveBothShapes) {
   EXPECT_THAT(ErrorOf([&] { Lerp({}, a, 0.5); }),
               StartsWith("Lerp: got undefined"));
   EXPECT_THAT(ErrorOf([&] { Pow(ids, 2); }), StartsWith("Pow: got int64 [2]"));
+  EXPECT_THAT(ErrorOf([&] { Neg(ids); }), StartsWith("Neg: got int64 [2]"));
   EXPECT_THAT(ErrorOf([&] { Affine(ids, 2, 0); }),
               StartsWith("Affine: got int64 [2]"));
 }

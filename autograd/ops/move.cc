@@ -293,6 +293,10 @@ Tensor Where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 
 Tensor MaskedFill(const Tensor& x, const Tensor& mask, double value) {
   CheckDefined("MaskedFill", x);
+  if (!mask.defined() || mask.dtype() != DType::kBool) {
+    Throw("MaskedFill", "mask ", Describe(mask), " for ", Describe(x),
+          "; wanted bool");
+  }
   return Where(mask, Tensor::Full({}, value, x.dtype()), x);
 }
 

@@ -300,6 +300,8 @@ TEST(WhereTest, Errors) {
               AllOf(StartsWith("Where: "), HasSubstr("[3]"), HasSubstr("[2]")));
   EXPECT_THAT(ErrorOf([&] { Where({}, a, a); }),
               StartsWith("Where: condition undefined"));
+  EXPECT_THAT(ErrorOf([&] { MaskedFill(a, {}, 0); }),
+              StartsWith("MaskedFill: mask undefined"));
   EXPECT_THAT(ErrorOf([&] { MaskedFill({}, mask, 0); }),
               StartsWith("MaskedFill: "));
 }

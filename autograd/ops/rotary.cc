@@ -15,9 +15,11 @@ kernels::RotarySizes CheckedSizes(const Tensor& x, const RotaryOptions& o) {
     Throw("Rotary", "x ", Describe(x), ", dims ", o.dims,
           "; wanted x [B, T, H, D] and an even number of dims up to D");
   }
-  if (!(o.base > 0) || o.offset < 0) {
-    Throw("Rotary", "base ", o.base, ", offset ", o.offset,
-          "; wanted a base > 0 and an offset >= 0");
+  // Angles are computed in double, which holds positions up to there.
+  constexpr int64_t kLastPosition = int64_t{1} << 53;
+  if (!(o.base > 0) || o.offset < 0 || o.offset > kLastPosition - x.dim(1)) {
+    Throw("Rotary", "base ", o.base, ", offset ", o.offset, ", x ", Describe(x),
+          "; wanted a base > 0, and positions from 0 to 2^53");
   }
   return {.batch = x.dim(0),
           .length = x.dim(1),

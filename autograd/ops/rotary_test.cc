@@ -81,6 +81,8 @@ TEST(RotaryTest, Errors) {
                 HasSubstr("base 0"));
     EXPECT_THAT(ErrorOf([&] { op(x, {.offset = -1, .dims = 4}); }),
                 HasSubstr("offset -1"));
+    EXPECT_THAT(ErrorOf([&] { op(x, {.offset = INT64_MAX, .dims = 4}); }),
+                HasSubstr("positions from 0 to 2^53"));
   }
 }
 
