@@ -196,7 +196,8 @@ Tensor Unfold(const Tensor& x, int axis, int64_t size, int64_t step) {
           " of ", Describe(x), "; wanted 1 <= size <= ", x.dim(a),
           " and a step of 1 or more");
   }
-  return Unfolded(x, a, size, step);
+  // From there on there is one window.
+  return Unfolded(x, a, size, std::min(step, x.dim(a)));
 }
 
 namespace {
