@@ -23,6 +23,8 @@ constexpr int64_t kBlockM = kTileRows * 144;
 constexpr int64_t kBlockN = 1024;
 constexpr int64_t kSegment = 192;
 constexpr int64_t kSmallPanels = 1 << 16;  // elements
+constexpr int64_t kSmallMatrix = 2048;  // elements: the cache next to the core
+                                        // holds it beside the tiles
 template <class T>
 constexpr int64_t kMaxPanels =
     kGemmBlockK*(kBlockM / kTileRows * kPanelRows<T> +
@@ -56,7 +58,7 @@ struct Block {
   int64_t m0, rows, n0, columns, p0, depth;
   bool pack_a, pack_b;
   T* a_panels;  // the packed tiles of A
-  T* b_panels;  // the packed slivers of B; the last one alone unless pack_b
+  T* b_panels;  // the packed slivers of B
 
   int64_t tiles() const { return CeilDiv(rows, kTileRows); }
   int64_t slivers() const { return CeilDiv(columns, kTileColumns<T>); }
@@ -73,7 +75,7 @@ struct Block {
     return a_panels + tile * depth * kPanelRows<T>;
   }
   T* b_panel(int64_t sliver) const {
-    return b_panels + (pack_b ? sliver * depth * kTileColumns<T> : 0);
+    return b_panels + sliver * depth * kTileColumns<T>;
   }
   // A from term p and the tile's first row on, B from term p and the sliver's
   // first column on.
@@ -130,7 +132,6 @@ struct Block {
     const int64_t a_row = pack_a || x.ta ? 1 : x.lda;
     const int64_t a_step = pack_a ? kPanelRows<T> : x.ta ? x.lda : 1;
     for (int64_t s = begin; s < end; ++s) {
-      const bool packed = pack_b || width(s) < kTileColumns<T>;
       const int64_t j = n0 + s * kTileColumns<T>;
       T* const c = x.c + (m0 + tile * kTileRows) * x.ldc + j;
       const bool has_bias = p0 == 0 && x.bias != nullptr;
@@ -138,8 +139,8 @@ struct Block {
                      : x.accumulate || p0 > 0 ? c
                                               : nullptr;
       gemm::ChooseTile<T>(height(tile), width(s))(
-          depth, from, a_row, a_step, packed ? b_panel(s) : b(s),
-          packed ? kTileColumns<T> : x.ldb, x.alpha, add, has_bias ? 0 : x.ldc,
+          depth, from, a_row, a_step, pack_b ? b_panel(s) : b(s),
+          pack_b ? kTileColumns<T> : x.ldb, x.alpha, add, has_bias ? 0 : x.ldc,
           width(s), c, x.ldc);
     }
   }
@@ -154,9 +155,6 @@ void MultiplyBlock(const Run& run, const Block<T>& block) {
     for (int64_t task = begin; task < end; ++task) block.PackTask(task);
   });
   const int64_t slivers = block.slivers(), tiles = block.tiles();
-  if (!block.pack_b && block.width(slivers - 1) < kTileColumns<T>) {
-    block.PackSliver(slivers - 1, 0, block.depth);
-  }
   // Where there are few rows, a task has only a group of their columns.
   const int64_t group = CeilDiv(slivers, CeilDiv(16, tiles));
   const int64_t groups = CeilDiv(slivers, group);
@@ -182,9 +180,9 @@ void Multiply(const Run& run, const Product<T>& x) {
     }
     return;
   }
-  // What few tiles use is read in place; so are rows of A, unless they map to
-  // the same lines of the cache.
-  const bool pack_b = x.tb || x.m > 2 * kTileRows;
+  // What few tiles use, or is small, is read in place; so are rows of A, unless
+  // they map to the same lines of the cache.
+  const bool pack_b = x.tb || (x.m > 2 * kTileRows && x.k * x.n > kSmallMatrix);
   const bool pack_a =
       x.n > 2 * kTileColumns<T> && (x.ta || x.lda * sizeof(T) % 4096 == 0);
   const int64_t block_m = pack_a ? kBlockM : x.m;
@@ -192,7 +190,7 @@ void Multiply(const Run& run, const Product<T>& x) {
   const int64_t a_tiles =
       pack_a ? CeilDiv(std::min(x.m, block_m), kTileRows) : 0;
   const int64_t b_slivers =
-      pack_b ? CeilDiv(std::min(x.n, kBlockN), kTileColumns<T>) : 1;
+      pack_b ? CeilDiv(std::min(x.n, kBlockN), kTileColumns<T>) : 0;
   const int64_t a_size = depth * a_tiles * kPanelRows<T>;
   const int64_t size = a_size + depth * b_slivers * kTileColumns<T>;
   // All large products share one block of the pool.

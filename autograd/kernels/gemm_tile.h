@@ -131,8 +131,7 @@ Vector<T> MultiplyAdd(Vector<T> a, Vector<T> b, Vector<T> c) {
 
 // C = alpha A B for a tile of kRows x n, kVectors - 1 whole vectors < n, plus
 // the rows at `add` unless it is null: C itself, or one row for all.
-// A at a[row * a_row + p * a_step]; B at b[p * b_step + column], padded
-// to whole vectors.
+// A at a[row * a_row + p * a_step]; B at b[p * b_step + column].
 template <class T, int kRows, int kVectors>
 void Tile(int64_t k, const T* a, int64_t a_row, int64_t a_step, const T* b,
           int64_t b_step, T alpha, const T* add, int64_t add_row, int n, T* c,
@@ -141,10 +140,12 @@ void Tile(int64_t k, const T* a, int64_t a_row, int64_t a_step, const T* b,
   // Rows are addressed as base + {0, 1, 2} a_row: few pointers to advance.
   const T* base[(kRows + 2) / 3];
   for (int i = 0; i < (kRows + 2) / 3; ++i) base[i] = a + 3 * i * a_row;
+  const int last = n - (kVectors - 1) * kWidth<T>;  // columns of the last one
   for (int64_t p = 0; p < k; ++p) {
     Vector<T> row[kVectors];
 #pragma GCC unroll 16
-    for (int j = 0; j < kVectors; ++j) row[j] = Load(b + j * kWidth<T>);
+    for (int j = 0; j < kVectors - 1; ++j) row[j] = Load(b + j * kWidth<T>);
+    row[kVectors - 1] = LoadFirst(b + (kVectors - 1) * kWidth<T>, last);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       // x - 0 is x, also for -0.
@@ -157,7 +158,6 @@ void Tile(int64_t k, const T* a, int64_t a_row, int64_t a_step, const T* b,
     b += b_step;
     for (auto& pointer : base) pointer += a_step;
   }
-  const int last = n - (kVectors - 1) * kWidth<T>;
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     T* to = c + i * ldc;
