@@ -1,6 +1,7 @@
 #include "autograd/kernels/attention_lanes.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "autograd/kernels/attention_block.h"
@@ -55,36 +56,52 @@ void ForEachStep(int64_t rows, int64_t width, int64_t step, const Fn& fn,
 }
 
 // Key heads [first, first + count) of all batch entries, one in each lane, and
-// the query heads that read them, one after the other.
+// the query heads that read them, one after the other. Lanes without a problem
+// repeat the last one.
 template <class T>
 class LaneGroup {
  public:
+  using Heads = std::array<int64_t, kLanes<T>>;
+
   LaneGroup(const AttentionArgs<T>& x, int64_t first)
       : x_(x),
         group_(x.heads / x.kv_heads),
         count_(std::min<int64_t>(kLanes<T>, x.batch * x.kv_heads - first)) {
     int64_t b = first / x.kv_heads, head = first % x.kv_heads;
-    for (int64_t l = 0; l < count_; ++l) {
+    for (int64_t l = 0; l < kLanes<T>; ++l) {
       batch_[l] = b;
-      kv_head_[l] = head;
-      if (++head == x.kv_heads) ++b, head = 0;
+      kv_heads_[l] = head;
+      if (l < count_ - 1 && ++head == x.kv_heads) ++b, head = 0;
     }
   }
 
   int64_t count() const { return count_; }
-  // Query head `member` of those that read the lane's key head.
-  QueryBlock<T> block(int64_t lane, int64_t member) const {
-    return {x_, batch_[lane], kv_head_[lane] * group_ + member, 0, x_.tq};
+  int64_t KeyEnd(int64_t i) const { return block(0, 0).KeyEnd(i); }
+  // The head of each lane, and query head `member` of those that read it.
+  const Heads& kv_heads() const { return kv_heads_; }
+  Heads QueryHeads(int64_t member) const {
+    Heads heads;
+    for (int64_t l = 0; l < kLanes<T>; ++l) {
+      heads[l] = kv_heads_[l] * group_ + member;
+    }
+    return heads;
+  }
+  // Where query 0 of each lane's head lies in lse.
+  Heads LseRows(const Heads& heads) const {
+    Heads rows;
+    for (int64_t l = 0; l < kLanes<T>; ++l) {
+      rows[l] = (batch_[l] * x_.heads + heads[l]) * x_.tq;
+    }
+    return rows;
   }
 
-  // to[t * width + c] = from[at(lane) + t * row + c] of every lane. Lanes
-  // without a problem repeat the last one.
-  template <class At>
-  void Gather(int64_t rows, int64_t width, int64_t row, const At& at,
-              const T* from, Lanes<T>* to) const {
+  // to[t * width + c] = element c of row t in each lane's head of `from`.
+  void Gather(int64_t rows, int64_t width, const AttentionStrides& strides,
+              const Heads& heads, const T* from, Lanes<T>* to) const {
+    const int64_t row = strides.row;
     const T* x[kLanes<T>];
     for (int64_t l = 0; l < kLanes<T>; ++l) {
-      x[l] = from + at(std::min(l, count_ - 1));
+      x[l] = from + batch_[l] * strides.batch + heads[l] * width;
     }
     if (width % kQuad != 0) {
       ForEachStep<T>(
@@ -121,12 +138,15 @@ class LaneGroup {
   }
 
   // The way back: to[...] (=|+=) from[t * width + c].
-  template <class At>
-  void Scatter(int64_t rows, int64_t width, int64_t row, const At& at,
-               Lanes<T>* from, bool accumulate, T* to) const {
+  void Scatter(int64_t rows, int64_t width, const AttentionStrides& strides,
+               const Heads& heads, Lanes<T>* from, bool accumulate,
+               T* to) const {
     if (to == nullptr) return;
+    const int64_t row = strides.row;
     T* y[kLanes<T>];
-    for (int64_t l = 0; l < count_; ++l) y[l] = to + at(l);
+    for (int64_t l = 0; l < kLanes<T>; ++l) {
+      y[l] = to + batch_[l] * strides.batch + heads[l] * width;
+    }
     const auto write = [&](int64_t l, int64_t i, T value) {
       y[l][i] = accumulate ? y[l][i] + value : value;
     };
@@ -211,9 +231,14 @@ class LaneGroup {
   }
 
  private:
+  // Query head `member` of those that read the lane's key head.
+  QueryBlock<T> block(int64_t lane, int64_t member) const {
+    return {x_, batch_[lane], kv_heads_[lane] * group_ + member, 0, x_.tq};
+  }
+
   const AttentionArgs<T>& x_;
   const int64_t group_, count_;
-  int64_t batch_[kLanes<T>], kv_head_[kLanes<T>];
+  Heads batch_, kv_heads_;
 };
 
 // Arrays of `Lanes` in one piece of working memory.
@@ -259,20 +284,14 @@ void LanesAttention(const AttentionArgs<T>& x, const T* q, const T* k,
     Lanes<T>* const vs = arrays.Take(x.tk * x.dv);
     Lanes<T>* const outs = arrays.Take(x.tq * x.dv);
     Lanes<T>* const s = arrays.Take(x.tk);
-    const auto k_at = [&](int64_t l) { return group.block(l, 0).K(0); };
-    const auto v_at = [&](int64_t l) { return group.block(l, 0).V(0); };
-    group.Gather(x.tk, x.d, x.k.row, k_at, k, ks);
-    group.Gather(x.tk, x.dv, x.v.row, v_at, v, vs);
+    group.Gather(x.tk, x.d, x.k, group.kv_heads(), k, ks);
+    group.Gather(x.tk, x.dv, x.v, group.kv_heads(), v, vs);
     for (int64_t h = 0; h < heads; ++h) {
-      const auto q_at = [&](int64_t l) { return group.block(l, h).Q(); };
-      const auto out_at = [&](int64_t l) { return group.block(l, h).Out(0); };
-      group.Gather(x.tq, x.d, x.q.row, q_at, q, qs);
-      int64_t lse_at[kLanes<T>];
-      for (int64_t l = 0; l < group.count(); ++l) {
-        lse_at[l] = group.block(l, h).row(0);
-      }
+      const auto query_heads = group.QueryHeads(h);
+      const auto lse_at = group.LseRows(query_heads);
+      group.Gather(x.tq, x.d, x.q, query_heads, q, qs);
       for (int64_t i = 0; i < x.tq; ++i) {
-        const int64_t n = group.block(0, h).KeyEnd(i);
+        const int64_t n = group.KeyEnd(i);
         Lanes<T> max, sum, inverse;
         group.Scores(h, i, n, qs + i * x.d, ks, s);
         group.Weights(n, s, max, sum);
@@ -294,7 +313,7 @@ void LanesAttention(const AttentionArgs<T>& x, const T* q, const T* k,
           lse[lse_at[l] + i] = Select(sum[l] == 0, -kInfinity<T>, log_sum[l]);
         }
       }
-      group.Scatter(x.tq, x.dv, x.out.row, out_at, outs, false, out);
+      group.Scatter(x.tq, x.dv, x.out, query_heads, outs, false, out);
     }
   });
 }
@@ -318,24 +337,18 @@ void LanesAttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
     Lanes<T>* const p = arrays.Take(x.tk);
     Lanes<T>* const ds = arrays.Take(x.tk);
     Lanes<T>* const dropped = arrays.Take(x.tk);
-    const auto k_at = [&](int64_t l) { return group.block(l, 0).K(0); };
-    const auto v_at = [&](int64_t l) { return group.block(l, 0).V(0); };
-    group.Gather(x.tk, x.d, x.k.row, k_at, k, ks);
-    group.Gather(x.tk, x.dv, x.v.row, v_at, v, vs);
+    group.Gather(x.tk, x.d, x.k, group.kv_heads(), k, ks);
+    group.Gather(x.tk, x.dv, x.v, group.kv_heads(), v, vs);
     std::fill_n(dks[0], x.tk * x.d * kLanes<T>, T(0));
     std::fill_n(dvs[0], x.tk * x.dv * kLanes<T>, T(0));
     for (int64_t h = 0; h < heads; ++h) {
-      const auto q_at = [&](int64_t l) { return group.block(l, h).Q(); };
-      const auto out_at = [&](int64_t l) { return group.block(l, h).Out(0); };
-      group.Gather(x.tq, x.d, x.q.row, q_at, q, qs);
-      group.Gather(x.tq, x.dv, x.out.row, out_at, dout, douts);
-      group.Gather(x.tq, x.dv, x.out.row, out_at, out, outs);
-      int64_t lse_at[kLanes<T>];
-      for (int64_t l = 0; l < group.count(); ++l) {
-        lse_at[l] = group.block(l, h).row(0);
-      }
+      const auto query_heads = group.QueryHeads(h);
+      const auto lse_at = group.LseRows(query_heads);
+      group.Gather(x.tq, x.d, x.q, query_heads, q, qs);
+      group.Gather(x.tq, x.dv, x.out, query_heads, dout, douts);
+      group.Gather(x.tq, x.dv, x.out, query_heads, out, outs);
       for (int64_t i = 0; i < x.tq; ++i) {
-        const int64_t n = group.block(0, h).KeyEnd(i);
+        const int64_t n = group.KeyEnd(i);
         const Lanes<T>*const qi = qs + i * x.d, *const di = douts + i * x.dv;
         Lanes<T>* const dqi = dqs + i * x.d;
         const Vector<T> delta = Dot<T>(x.dv, outs + i * x.dv, di);
@@ -368,10 +381,10 @@ void LanesAttentionGrad(const AttentionArgs<T>& x, const T* q, const T* k,
           AddScaled<T>(x.dv, Load(weights[j]), di, dvs + j * x.dv);
         }
       }
-      group.Scatter(x.tq, x.d, x.q.row, q_at, dqs, accumulate_dq, dq);
+      group.Scatter(x.tq, x.d, x.q, query_heads, dqs, accumulate_dq, dq);
     }
-    group.Scatter(x.tk, x.d, x.k.row, k_at, dks, accumulate_dk, dk);
-    group.Scatter(x.tk, x.dv, x.v.row, v_at, dvs, accumulate_dv, dv);
+    group.Scatter(x.tk, x.d, x.k, group.kv_heads(), dks, accumulate_dk, dk);
+    group.Scatter(x.tk, x.dv, x.v, group.kv_heads(), dvs, accumulate_dv, dv);
   });
 }
 
