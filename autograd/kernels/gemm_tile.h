@@ -247,21 +247,15 @@ void Pack(bool transpose, int64_t k, int n, const T* x, int64_t ld,
       const T* from = x + i * ld + p;
       T* to = panel + p * stride + i;
       Vector<T> v[kWide];
-      if (depth == kWide) {
-        // Rows that are missing repeat the last one.
+      // Rows that are missing repeat the last one.
 #pragma GCC unroll 16
-        for (int j = 0; j < kWide; ++j) {
-          v[j] = Load(from + std::min(j, width - 1) * ld);
-        }
-        Transpose<T>(v);
+      for (int j = 0; j < kWide; ++j) {
+        v[j] = LoadFirst(from + std::min(j, width - 1) * ld, depth);
+      }
+      Transpose<T>(v);
 #pragma GCC unroll 16
-        for (int j = 0; j < kWide; ++j) Store(to + j * stride, v[j]);
-      } else {
-        for (int j = 0; j < kWide; ++j) {
-          v[j] = LoadFirst(from + std::min(j, width - 1) * ld, depth);
-        }
-        Transpose<T>(v);
-        for (int j = 0; j < depth; ++j) Store(to + j * stride, v[j]);
+      for (int j = 0; j < kWide; ++j) {
+        if (j < depth) Store(to + j * stride, v[j]);
       }
     }
   }
