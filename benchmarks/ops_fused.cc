@@ -196,6 +196,9 @@ void RegisterFused() {
   }
   RegisterGroupNorm(8, 64, 1024, 8);
   RegisterGroupNorm(4, 512, 64, 32);
+  RegisterGroupNorm(64, 512, 16, 32);
+  RegisterGroupNorm(256, 512, 4, 32);
+  RegisterGroupNorm(1024, 384, 1, 32);
   RegisterPairLoss("BM_MseLoss",
                    [](auto& x, auto& y) { return MseLoss(x, y); });
   RegisterPairLoss("BM_L1Loss", [](auto& x, auto& y) { return L1Loss(x, y); });

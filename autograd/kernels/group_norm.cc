@@ -2,47 +2,120 @@
 
 #include <algorithm>
 
+#include "absl/base/attributes.h"
 #include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/row_moments.h"
+#include "autograd/kernels/row_sums.h"
 #include "autograd/kernels/scratch.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
 namespace {
 
-// Channels of up to this many places are summed side by side, one in each lane
-// of a vector: a sum of its own costs more than the channel.
-constexpr int64_t kNarrow = 128;
-
-// sum[c] and sum_h[c] = the sums of dy and of dy h over the n <= kNarrow places
-// of the channels begin <= c < end, of which `members` form a group.
 template <class T>
-void NarrowSums(int64_t begin, int64_t end, int64_t n, int64_t members,
-                const T* x, const T* mean, const T* rstd, const T* dy, T* sum,
-                T* sum_h) {
-  using gemm::Load;
+using Lanes = T[gemm::kWidth<T>];
+
+// Channels of up to this many places get their parameters as rows as long as
+// their groups: a loop of its own costs more than such a channel.
+constexpr int64_t kFewPlaces = 64;
+
+// A parameter [channels] as [channels, places].
+template <class T>
+class Spread {
+ public:
+  Spread(const GroupNormSizes& s, const T* p)
+      : row_(s.places == 1 ? p : nullptr),
+        room_(p != nullptr && row_ == nullptr ? s.channels * s.places : 0) {
+    if (p == nullptr || row_ != nullptr) return;
+    T* to = room_.data();
+    for (int64_t c = 0; c < s.channels; ++c) {
+      for (int64_t j = 0; j < s.places; ++j) *to++ = p[c];
+    }
+    row_ = room_.data();
+  }
+  // Null where the parameter is.
+  const T* row() const { return row_; }
+
+ private:
+  const T* row_;
+  Scratch<T> room_;
+};
+
+// sum[c] and sum_h[c] = the sums of dy and of dy h over the n places of the
+// channels begin <= c < end; `members` channels form a group, and `begin`
+// starts one.
+template <class T>
+void ChannelSums(int64_t begin, int64_t end, int64_t n, int64_t members,
+                 const T* x, const T* mean, const T* rstd, const T* dy, T* sum,
+                 T* sum_h) {
   constexpr int kLanes = gemm::kWidth<T>;
-  T xs[kNarrow][kLanes], dys[kNarrow][kLanes];
-  T center[kLanes] = {}, scale[kLanes] = {};
+  using Vector = gemm::Vector<T>;
+  Lanes<T> center = {}, scale = {};
+  int64_t r = begin / members, member = 0;  // of the next lane
   for (int64_t c = begin; c < end; c += kLanes) {
     const int lanes = static_cast<int>(std::min<int64_t>(kLanes, end - c));
-    gemm::Pack(true, n, lanes, x + c * n, n, int64_t{kLanes}, xs[0]);
-    gemm::Pack(true, n, lanes, dy + c * n, n, int64_t{kLanes}, dys[0]);
     for (int l = 0; l < lanes; ++l) {
-      center[l] = mean[(c + l) / members];
-      scale[l] = rstd[(c + l) / members];
+      center[l] = mean[r];
+      scale[l] = rstd[r];
+      if (++member == members) {
+        member = 0;
+        ++r;
+      }
     }
-    gemm::Vector<T> of_dy = {}, of_dyh = {};
-    for (int64_t j = 0; j < n; ++j) {
-      const gemm::Vector<T> d = Load(dys[j]);
-      of_dy += d;
-      of_dyh += d * ((Load(xs[j]) - Load(center)) * Load(scale));
+    const T *from = x + c * n, *d = dy + c * n;
+    Vector of_dy = {}, of_dyh = {};
+    if (n == 1) {
+      of_dy = gemm::LoadFirst(d, lanes);
+      of_dyh = of_dy * ((gemm::LoadFirst(from, lanes) - gemm::Load(center)) *
+                        gemm::Load(scale));
+    } else if (n <= kNarrowRow) {  // side by side
+      T xs[kNarrowRow][kLanes], dys[kNarrowRow][kLanes];
+      gemm::Pack(true, n, lanes, from, n, int64_t{kLanes}, xs[0]);
+      gemm::Pack(true, n, lanes, d, n, int64_t{kLanes}, dys[0]);
+      for (int64_t j = 0; j < n; ++j) {
+        const Vector v = gemm::Load(dys[j]);
+        const Vector h =
+            (gemm::Load(xs[j]) - gemm::Load(center)) * gemm::Load(scale);
+        of_dy += v;
+        of_dyh = gemm::MultiplyAdd<T>(v, h, of_dyh);
+      }
+    } else {
+      const auto add = [&](int l, auto place,
+                           Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        const Vector v = place.Load(d + l * n);
+        const Vector h = (place.Load(from + l * n) - center[l]) * scale[l];
+        part[0] += v;
+        part[1] = gemm::MultiplyAdd<T>(v, h, part[1]);
+      };
+      const auto sums = RowSums<T, 2>(lanes, n, add);
+      of_dy = sums[0];
+      of_dyh = sums[1];
     }
     gemm::StoreFirst(sum + c, of_dy, lanes);
     gemm::StoreFirst(sum_h + c, of_dyh, lanes);
   }
+}
+
+// What dx of a group or a channel is made of beside its arrays.
+template <class T>
+struct GradNumbers {
+  T mean, rstd, mean_g, mean_gh;
+};
+
+// dx (=|+=) rstd (g - mean_g - h mean_gh) of n elements; gain(place) is a
+// number or a vector.
+template <class T, class Gain>
+void WriteGrad(int64_t n, const GradNumbers<T>& k, const T* x, const T* dy,
+               const Gain& gain, bool accumulate, T* dx) {
+  ForEachVector<T>(0, n, [&](auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+    const gemm::Vector<T> h = (place.Load(x) - k.mean) * k.rstd;
+    const gemm::Vector<T> g = place.Load(dy) * gain(place);
+    gemm::Vector<T> v = k.rstd * (g - k.mean_g - h * k.mean_gh);
+    if (accumulate) v += place.Load(dx);
+    place.Store(dx, v);
+  });
 }
 
 }  // namespace
@@ -50,32 +123,37 @@ void NarrowSums(int64_t begin, int64_t end, int64_t n, int64_t members,
 template <class T>
 void GroupNorm(const GroupNormSizes& sizes, T eps, const T* x, const T* gain,
                const T* bias, T* y, T* mean, T* rstd) {
-  const auto [batch, channels, places, groups] = sizes;
-  const int64_t n_rows = batch * groups, members = channels / groups;
-  const int64_t n = places, width = members * n, n_groups = groups;
-  ParallelFor(n_rows, GrainOf(n_rows, width), [=](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      RowMoments(width, eps, x + r * width, mean + r, rstd + r);
-      const T center = mean[r], scale = rstd[r];
-      for (int64_t m = 0; m < members; ++m) {
-        const int64_t c = r % n_groups * members + m;
-        const T a = gain != nullptr ? gain[c] : 1;
-        const T b = bias != nullptr ? bias[c] : 0;
-        const T* from = x + r * width + m * n;
-        T* const to = y + r * width + m * n;
-        if (n <= gemm::kWidth<T>) {  // one vector
-          const int lanes = static_cast<int>(n);
-          const gemm::Vector<T> h =
-              (gemm::LoadFirst(from, lanes) - center) * scale;
-          gemm::StoreFirst(to, h * a + b, lanes);
-          continue;
-        }
-        const auto value = [=](int64_t j) {
-          return (from[j] - center) * scale * a + b;
-        };
-        WriteRow(n, false, value, to);
-      }
+  const int64_t n = sizes.places, groups = sizes.groups;
+  const int64_t n_rows = sizes.batch * groups;
+  const int64_t members = sizes.channels / groups, width = members * n;
+  const bool few = n <= kFewPlaces;
+  const Spread<T> gains(sizes, few ? gain : nullptr);
+  const Spread<T> biases(sizes, few ? bias : nullptr);
+  const auto write = [&](int64_t r) {
+    const int64_t c = r % groups * members;  // the first channel
+    const T* from = x + r * width;
+    T* to = y + r * width;
+    if (few) {
+      Normalize(1, width, from, At(gains.row(), c * n), At(biases.row(), c * n),
+                mean + r, rstd + r, to);
+      return;
     }
+    for (int64_t m = 0; m < members; ++m) {
+      const T center = mean[r], scale = rstd[r];
+      const T a = gain != nullptr ? gain[c + m] : 1;
+      const T b = bias != nullptr ? bias[c + m] : 0;
+      ForEachVector<T>(
+          m * n, (m + 1) * n, [=](auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+            place.Store(to, (place.Load(from) - center) * scale * a + b);
+          });
+    }
+  };
+  ParallelFor(n_rows, GrainOf(n_rows, width), [&](int64_t begin, int64_t end) {
+    ForEachGroup<T>(begin, end, width, [&](int64_t first, int count) {
+      RowMoments(count, width, eps, x + first * width, mean + first,
+                 rstd + first);
+      for (int64_t r = first; r < first + count; ++r) write(r);
+    });
   });
 }
 
@@ -85,59 +163,60 @@ void GroupNormGrad(const GroupNormSizes& sizes, const T* x, const T* gain,
                    bool accumulate_dx, T* dx, bool accumulate_dgain, T* dgain,
                    bool accumulate_dbias, T* dbias) {
   const auto [batch, channels, places, groups] = sizes;
-  const int64_t n_rows = batch * groups, members = channels / groups;
-  const int64_t n = places, width = members * n, n_groups = groups;
+  const int64_t n = places, n_groups = groups, n_rows = batch * groups;
+  const int64_t members = channels / groups, width = members * n;
+  const bool few = n <= kFewPlaces;
+  const Spread<T> gains(sizes, few ? gain : nullptr);
   // The sums of dy and of dy h over the places of each channel, from which come
   // the means over a group and the sums over the batch.
   const Scratch<T> of_dy(batch * channels), of_dyh(batch * channels);
   T *const sums = of_dy.data(), *const sums_h = of_dyh.data();
-  ParallelFor(n_rows, GrainOf(n_rows, width), [=](int64_t begin, int64_t end) {
-    if (n <= kNarrow) {
-      NarrowSums(begin * members, end * members, n, members, x, mean, rstd, dy,
-                 sums, sums_h);
+  const auto write = [&](int64_t r, T mean_g, T mean_gh) {
+    const int64_t c = r % n_groups * members;  // the first channel
+    const T *from = x + r * width, *d = dy + r * width;
+    T* const to = dx + r * width;
+    const GradNumbers<T> k = {mean[r], rstd[r], mean_g, mean_gh};
+    if (few && gain != nullptr) {
+      const T* row = gains.row() + c * n;
+      WriteGrad<T>(
+          width, k, from, d, [=](auto place) { return place.Load(row); },
+          accumulate_dx, to);
+      return;
     }
-    for (int64_t r = begin; r < end; ++r) {
-      const T center = mean[r], scale = rstd[r];
-      T *const sum = sums + r * members, *const sum_h = sums_h + r * members;
-      const T* gains =
-          gain != nullptr ? gain + r % n_groups * members : nullptr;
-      for (int64_t m = 0; n > kNarrow && m < members; ++m) {
-        const T *from = x + r * width + m * n, *d = dy + r * width + m * n;
-        sum[m] = BlockedSum<T>(n, [=](int64_t j) { return d[j]; });
-        sum_h[m] = BlockedSum<T>(
-            n, [=](int64_t j) { return d[j] * ((from[j] - center) * scale); });
-      }
-      if (dx == nullptr) continue;
-      const auto mean_of = [=](const T* sum) {
-        return BlockedSum<T>(members,
-                             [=](int64_t m) {
-                               return gains != nullptr ? sum[m] * gains[m]
-                                                       : sum[m];
-                             }) /
-               static_cast<T>(width);
-      };
-      const T mean_g = mean_of(sum), mean_gh = mean_of(sum_h);
-      for (int64_t m = 0; m < members; ++m) {
-        const T *from = x + r * width + m * n, *d = dy + r * width + m * n;
-        const T a = gains != nullptr ? gains[m] : 1;
-        T* const to = dx + r * width + m * n;
-        if (n <= gemm::kWidth<T>) {  // one vector
-          const int lanes = static_cast<int>(n);
-          const gemm::Vector<T> h =
-              (gemm::LoadFirst(from, lanes) - center) * scale;
-          gemm::Vector<T> v =
-              scale * (gemm::LoadFirst(d, lanes) * a - mean_g - h * mean_gh);
-          if (accumulate_dx) v += gemm::LoadFirst(to, lanes);
-          gemm::StoreFirst(to, v, lanes);
-          continue;
+    // Without a gain the group is like one channel.
+    const int64_t parts = gain != nullptr ? members : 1, size = width / parts;
+    for (int64_t m = 0; m < parts; ++m) {
+      const T a = gain != nullptr ? gain[c + m] : 1;
+      WriteGrad<T>(
+          size, k, from + m * size, d + m * size, [=](auto) { return a; },
+          accumulate_dx, to + m * size);
+    }
+  };
+  ParallelFor(n_rows, GrainOf(n_rows, width), [&](int64_t begin, int64_t end) {
+    ForEachGroup<T>(begin, end, width, [&](int64_t first, int count) {
+      ChannelSums(first * members, (first + count) * members, n, members, x,
+                  mean, rstd, dy, sums, sums_h);
+      if (dx == nullptr) return;
+      using Vector = gemm::Vector<T>;
+      const auto add = [&](int l, auto place,
+                           Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        const int64_t r = first + l;
+        Vector g = place.Load(sums + r * members);
+        Vector gh = place.Load(sums_h + r * members);
+        if (gain != nullptr) {
+          const Vector a = place.Load(gain + r % n_groups * members);
+          g *= a;
+          gh *= a;
         }
-        const auto value = [=](int64_t j) {
-          const T h = (from[j] - center) * scale;
-          return scale * (d[j] * a - mean_g - h * mean_gh);
-        };
-        WriteRow(n, accumulate_dx, value, to);
-      }
-    }
+        part[0] += g;
+        part[1] += gh;
+      };
+      const auto [sum_g, sum_gh] = RowSums<T, 2>(count, members, add);
+      Lanes<T> mean_g, mean_gh;
+      gemm::Store(mean_g, sum_g / static_cast<T>(width));
+      gemm::Store(mean_gh, sum_gh / static_cast<T>(width));
+      for (int l = 0; l < count; ++l) write(first + l, mean_g[l], mean_gh[l]);
+    });
   });
   const auto over_batch = [batch = batch, channels = channels](
                               const T* parts, bool accumulate, T* sum) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "autograd/kernels/blocked_sum.h"
+#include "absl/base/attributes.h"
 #include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/row_moments.h"
@@ -14,167 +14,73 @@
 namespace wengert::kernels {
 namespace {
 
-// fn(true or false as a constant).
-template <class Fn>
-void WithConstant(bool value, const Fn& fn) {
-  value ? fn(std::true_type()) : fn(std::false_type());
-}
-
-// Rows up to this width are summed side by side, one in each lane of a vector:
-// a sum of its own costs more than the row.
-constexpr int64_t kNarrow = 128;
-template <class T>
-inline constexpr int kLanes = gemm::kWidth<T>;
-template <class T>
-using Lanes = T[kLanes<T>];
-
 // Here and below `mean` is null where rows are not centred: 0 stands for it.
 
-// RowMoments of up to kLanes narrow rows.
 template <class T>
-void LanesMoments(int rows, int64_t width, T eps, const T* x, T* mean,
-                  T* rstd) {
-  using gemm::Load;
-  Lanes<T> columns[kNarrow], center = {}, scale;
-  gemm::Pack(true, width, rows, x, width, int64_t{kLanes<T>}, columns[0]);
+using Lanes = T[gemm::kWidth<T>];
+
+// A row's inputs of the gradient in one vector.
+template <class T>
+struct GradTerms {
+  gemm::Vector<T> d, h, g;
+};
+template <class T, class Place>
+GradTerms<T> GradTermsAt(Place place, const T* x, const T* gain, T center,
+                         T scale, const T* dy) {
+  const gemm::Vector<T> d = place.Load(dy);
+  const gemm::Vector<T> h = (place.Load(x) - center) * scale;
+  return {d, h, gain != nullptr ? d * place.Load(gain) : d};
+}
+
+// dx of up to a vector's lanes of rows, unless it is null; their part of the
+// sums over rows is added to dgain and dbias, unless those are null.
+template <class T>
+void RowsGrad(int rows, int64_t width, const T* x, const T* gain, const T* mean,
+              const T* rstd, const T* dy, bool accumulate_dx, T* dx, T* dgain,
+              T* dbias) {
   const T n = static_cast<T>(width);
-  gemm::Vector<T> sum = {}, rest = {}, squares = {};
-  if (mean != nullptr) {
-    for (int64_t j = 0; j < width; ++j) sum += Load(columns[j]);
-    const gemm::Vector<T> rough = sum / n;
-    for (int64_t j = 0; j < width; ++j) rest += Load(columns[j]) - rough;
-    gemm::Store(center, rough + rest / n);
-    std::copy_n(center, rows, mean);
-  }
-  for (int64_t j = 0; j < width; ++j) {
-    const gemm::Vector<T> residual = Load(columns[j]) - Load(center);
-    squares += residual * residual;
-  }
-  gemm::Store(scale, squares / n);
-  for (T& v : scale) v = 1 / std::sqrt(v + eps);
-  std::copy_n(scale, rows, rstd);
-}
-
-// What is `offset` behind p, if p is not null.
-template <class T>
-T* At(T* p, int64_t offset) {
-  return p != nullptr ? p + offset : nullptr;
-}
-
-// The same of up to kLanes rows of any width.
-template <class T>
-void Moments(int rows, int64_t width, T eps, const T* x, T* mean, T* rstd) {
-  if (width <= kNarrow) return LanesMoments(rows, width, eps, x, mean, rstd);
-  for (int r = 0; r < rows; ++r) {
-    RowMoments(width, eps, x + r * width, At(mean, r), rstd + r);
-  }
-}
-
-// The means of g and of g h over a row, for up to kLanes rows; 0 instead of the
-// first where rows are not centred.
-template <bool kGain, class T>
-void GradMeans(int rows, int64_t width, const T* x, const T* gain,
-               const T* mean, const T* rstd, const T* dy, T* mean_g,
-               T* mean_gh) {
-  const T n = static_cast<T>(width);
-  if (width > kNarrow) {
-    for (int r = 0; r < rows; ++r) {
-      const T *from = x + r * width, *d = dy + r * width;
-      const T center = mean != nullptr ? mean[r] : 0, scale = rstd[r];
-      const auto h = [=](int64_t j) { return (from[j] - center) * scale; };
-      const auto g = [=](int64_t j) { return kGain ? d[j] * gain[j] : d[j]; };
-      mean_g[r] = mean != nullptr ? BlockedSum<T>(width, g) / n : 0;
-      mean_gh[r] =
-          BlockedSum<T>(width, [=](int64_t j) { return g(j) * h(j); }) / n;
-    }
-    return;
-  }
-  using gemm::Load;
-  Lanes<T> xs[kNarrow], dys[kNarrow], center = {}, scale = {};
-  gemm::Pack(true, width, rows, x, width, int64_t{kLanes<T>}, xs[0]);
-  gemm::Pack(true, width, rows, dy, width, int64_t{kLanes<T>}, dys[0]);
+  Lanes<T> center = {}, mean_g = {}, mean_gh = {};
   if (mean != nullptr) std::copy_n(mean, rows, center);
-  std::copy_n(rstd, rows, scale);
-  gemm::Vector<T> sum_g = {}, sum_gh = {};
-  for (int64_t j = 0; j < width; ++j) {
-    gemm::Vector<T> g = Load(dys[j]);
-    if (kGain) g *= gain[j];
-    sum_g += g;
-    sum_gh += g * ((Load(xs[j]) - Load(center)) * Load(scale));
+  const auto terms = [&](int r, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+    return GradTermsAt<T>(place, x + r * width, gain, center[r], rstd[r],
+                          dy + r * width);
+  };
+  if (dx != nullptr) {
+    const auto add = [&](int r, auto place, gemm::Vector<T>* part)
+                         ABSL_ATTRIBUTE_ALWAYS_INLINE {
+                           const auto [d, h, g] = terms(r, place);
+                           part[0] += g;
+                           part[1] = gemm::MultiplyAdd<T>(g, h, part[1]);
+                         };
+    const auto [sum_g, sum_gh] = RowSums<T, 2>(rows, width, add);
+    if (mean != nullptr) gemm::Store(mean_g, sum_g / n);
+    gemm::Store(mean_gh, sum_gh / n);
   }
-  gemm::Store(mean_g, mean != nullptr ? sum_g / n : gemm::Vector<T>{});
-  gemm::Store(mean_gh, sum_gh / n);
-}
-
-// RowsGrad below for rows of at most one vector, whose sums stay in registers.
-template <bool kGain, class T>
-void VectorRowsGrad(int64_t begin, int64_t end, int width, const T* x,
-                    const T* gain, const T* mean, const T* rstd, const T* dy,
-                    bool accumulate_dx, T* dx, T* dgain, T* dbias) {
-  using gemm::LoadFirst;
-  using Row = gemm::Vector<T>;
-  const Row weight = kGain ? LoadFirst(gain, width) : Row{};
-  Row sum_gain = {}, sum_bias = {};
-  Lanes<T> mean_g, mean_gh;
-  for (int64_t r = begin; r < end; ++r) {
-    const int lane = static_cast<int>((r - begin) % kLanes<T>);
-    if (dx != nullptr && lane == 0) {
-      GradMeans<kGain>(static_cast<int>(std::min<int64_t>(kLanes<T>, end - r)),
-                       width, x + r * width, gain, At(mean, r), rstd + r,
-                       dy + r * width, mean_g, mean_gh);
-    }
-    const Row d = LoadFirst(dy + r * width, width);
-    const T center = mean != nullptr ? mean[r] : 0;
-    const Row h = (LoadFirst(x + r * width, width) - center) * rstd[r];
-    sum_gain += d * h;
-    sum_bias += d;
-    if (dx == nullptr) continue;
-    const Row g = kGain ? d * weight : d;
-    Row v = rstd[r] * (g - mean_g[lane] - h * mean_gh[lane]);
-    if (accumulate_dx) v += LoadFirst(dx + r * width, width);
-    gemm::StoreFirst(dx + r * width, v, width);
-  }
-  if (dgain != nullptr) gemm::StoreFirst(dgain, sum_gain, width);
-  if (dbias != nullptr) gemm::StoreFirst(dbias, sum_bias, width);
-}
-
-// The gradient of some rows, and their part of the sums over rows.
-template <bool kGain, class T>
-void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
-              const T* gain, const T* mean, const T* rstd, const T* dy,
-              bool accumulate_dx, T* dx, T* dgain, T* dbias) {
-  if (width <= kLanes<T>) {
-    return VectorRowsGrad<kGain>(begin, end, static_cast<int>(width), x, gain,
-                                 mean, rstd, dy, accumulate_dx, dx, dgain,
-                                 dbias);
-  }
-  if (dgain != nullptr) std::fill_n(dgain, width, T(0));
-  if (dbias != nullptr) std::fill_n(dbias, width, T(0));
-  Lanes<T> mean_g, mean_gh;
-  for (int64_t r = begin; r < end; ++r) {
-    const int lane = static_cast<int>((r - begin) % kLanes<T>);
-    if (dx != nullptr && lane == 0) {
-      GradMeans<kGain>(static_cast<int>(std::min<int64_t>(kLanes<T>, end - r)),
-                       width, x + r * width, gain, At(mean, r), rstd + r,
-                       dy + r * width, mean_g, mean_gh);
-    }
-    const T *from = x + r * width, *d = dy + r * width;
-    const T center = mean != nullptr ? mean[r] : 0, scale = rstd[r];
-    const auto h = [=](int64_t j) { return (from[j] - center) * scale; };
-    const auto g = [=](int64_t j) { return kGain ? d[j] * gain[j] : d[j]; };
-    if (dgain != nullptr) {
-      for (int64_t j = 0; j < width; ++j) dgain[j] += d[j] * h(j);
-    }
-    if (dbias != nullptr) {
-      for (int64_t j = 0; j < width; ++j) dbias[j] += d[j];
-    }
-    if (dx == nullptr) continue;
-    const T of_g = mean_g[lane], of_gh = mean_gh[lane];
-    const auto gradient = [=](int64_t j) {
-      return scale * (g(j) - of_g - h(j) * of_gh);
-    };
-    WriteRow(width, accumulate_dx, gradient, dx + r * width);
-  }
+  ForEachFew(rows, [&](int first, auto few) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+    constexpr int kFew = decltype(few)::value;
+    ForEachVector<T>(0, width, [&](auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      gemm::Vector<T> sum_gain = {}, sum_bias = {}, v[kFew];
+      if (dgain != nullptr) sum_gain = place.Load(dgain);
+      if (dbias != nullptr) sum_bias = place.Load(dbias);
+#pragma GCC unroll 4
+      for (int q = 0; q < kFew; ++q) {
+        const int r = first + q;
+        const auto [d, h, g] = terms(r, place);
+        sum_gain = gemm::MultiplyAdd<T>(d, h, sum_gain);
+        sum_bias += d;
+        v[q] = rstd[r] * (g - mean_g[r] - h * mean_gh[r]);
+      }
+      if (dgain != nullptr) place.Store(dgain, sum_gain);
+      if (dbias != nullptr) place.Store(dbias, sum_bias);
+      if (dx == nullptr) return;
+#pragma GCC unroll 4
+      for (int q = 0; q < kFew; ++q) {
+        T* const to = dx + (first + q) * width;
+        if (accumulate_dx) v[q] += place.Load(to);
+        place.Store(to, v[q]);
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -182,29 +88,12 @@ void RowsGrad(int64_t begin, int64_t end, int64_t width, const T* x,
 template <class T>
 void LayerNorm(int64_t rows, int64_t width, T eps, const T* x, const T* gain,
                const T* bias, T* y, T* mean, T* rstd) {
-  const auto run = [&](auto has_gain, auto has_bias) {
-    ParallelFor(rows, GrainOf(rows, width), [=](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        if ((r - begin) % kLanes<T> == 0) {
-          const int n = static_cast<int>(std::min<int64_t>(kLanes<T>, end - r));
-          Moments(n, width, eps, x + r * width, At(mean, r), rstd + r);
-        }
-        const T* from = x + r * width;
-        T* to = y + r * width;
-        const T center = mean != nullptr ? mean[r] : 0, scale = rstd[r];
-        WENGERT_INDEPENDENT
-        for (int64_t j = 0; j < width; ++j) {
-          T v = (from[j] - center) * scale;
-          if constexpr (has_gain) v *= gain[j];
-          if constexpr (has_bias) v += bias[j];
-          to[j] = v;
-        }
-      }
+  ParallelFor(rows, GrainOf(rows, width), [=](int64_t begin, int64_t end) {
+    ForEachGroup<T>(begin, end, width, [=](int64_t r, int n) {
+      RowMoments(n, width, eps, x + r * width, At(mean, r), rstd + r);
+      Normalize(n, width, x + r * width, gain, bias, At(mean, r), rstd + r,
+                y + r * width);
     });
-  };
-  WithConstant(gain != nullptr, [&](auto has_gain) {
-    WithConstant(bias != nullptr,
-                 [&](auto has_bias) { run(has_gain, has_bias); });
   });
 }
 
@@ -226,12 +115,16 @@ void LayerNormGrad(int64_t rows, int64_t width, const T* x, const T* gain,
   ParallelFor(
       chunks, GrainOf(chunks, chunk * width), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          WithConstant(gain != nullptr, [&](auto has_gain) {
-            RowsGrad<has_gain>(i * chunk, std::min(rows, (i + 1) * chunk),
-                               width, x, gain, mean, rstd, dy, accumulate_dx,
-                               dx, part(dgain, dgains, i),
-                               part(dbias, dbiases, i));
-          });
+          T *const of_gain = part(dgain, dgains, i), *const of_bias = part(
+                                                         dbias, dbiases, i);
+          if (of_gain != nullptr) std::fill_n(of_gain, width, T(0));
+          if (of_bias != nullptr) std::fill_n(of_bias, width, T(0));
+          ForEachGroup<T>(i * chunk, std::min(rows, (i + 1) * chunk), width,
+                          [&](int64_t r, int n) {
+                            RowsGrad(n, width, x + r * width, gain, At(mean, r),
+                                     rstd + r, dy + r * width, accumulate_dx,
+                                     At(dx, r * width), of_gain, of_bias);
+                          });
         }
       });
   const auto add_parts = [&](const Scratch<T>& parts, bool accumulate, T* sum) {

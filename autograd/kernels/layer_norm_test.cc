@@ -178,6 +178,78 @@ TEST(LayerNormTest, LargeMeansLoseNothing) {
   EXPECT_NEAR(n.y[3], 1.3416354, 1e-6);
 }
 
+TEST(LayerNormTest, MomentsOfRowsNearEachOtherInTheLastPlaces) {
+  for (const int64_t width : {16, 40, 1500}) {  // one element differs
+    Norm<float> n(1, width, false, false, 0);
+    std::fill(n.x.begin(), n.x.end(), 1e6f);
+    n.x[width / 2] += 1;
+    n.Forward();
+    const double variance = (width - 1.) / width / width;
+    EXPECT_NEAR(n.rstd[0] * std::sqrt(variance), 1, 2e-3) << width;
+  }
+}
+
+TEST(LayerNormTest, WithoutMeansIsRmsNorm) {
+  for (const int64_t width : {1, 12, 16, 17, 64, 100, 700}) {
+    const int64_t rows = 37;
+    Norm<double> n(rows, width, true, false);
+    Norm<float> f(rows, width, true, false);
+    LayerNorm<double>(rows, width, .1, n.x.data(), n.gain.data(), nullptr,
+                      n.y.data(), nullptr, n.rstd.data());
+    LayerNorm<float>(rows, width, .1f, f.x.data(), f.gain.data(), nullptr,
+                     f.y.data(), nullptr, f.rstd.data());
+    LayerNormGrad<double>(rows, width, n.x.data(), n.gain.data(), nullptr,
+                          n.rstd.data(), n.dy.data(), false, n.dx.data(), false,
+                          n.dgain.data(), false, nullptr);
+    LayerNormGrad<float>(rows, width, f.x.data(), f.gain.data(), nullptr,
+                         f.rstd.data(), f.dy.data(), false, f.dx.data(), false,
+                         f.dgain.data(), false, nullptr);
+    std::vector<double> dgain(width);
+    for (int64_t r = 0; r < rows; ++r) {
+      double squares = 0, gh = 0;
+      for (int64_t i = r * width; i < (r + 1) * width; ++i) {
+        squares += n.x[i] * n.x[i] / width;
+      }
+      const double rstd = 1 / std::sqrt(squares + .1);
+      EXPECT_NEAR(n.rstd[r], rstd, 1e-13);
+      for (int64_t j = 0; j < width; ++j) {
+        const int64_t i = r * width + j;
+        gh += n.dy[i] * n.gain[j] * n.x[i] * rstd / width;
+        dgain[j] += n.dy[i] * n.x[i] * rstd;
+      }
+      for (int64_t j = 0; j < width; ++j) {
+        const int64_t i = r * width + j;
+        const double h = n.x[i] * rstd;
+        ASSERT_NEAR(n.y[i], h * n.gain[j], 1e-12);
+        ASSERT_NEAR(f.y[i], n.y[i], 3e-6);
+        ASSERT_NEAR(n.dx[i], rstd * (n.dy[i] * n.gain[j] - h * gh), 1e-12);
+        ASSERT_NEAR(f.dx[i], n.dx[i], 2e-5);
+      }
+    }
+    for (int64_t j = 0; j < width; ++j) {
+      ASSERT_NEAR(n.dgain[j], dgain[j], 1e-11);
+      ASSERT_NEAR(f.dgain[j], dgain[j], 1e-4);
+    }
+  }
+}
+
+TEST(LayerNormTest, NanStaysInItsRow) {
+  for (const int64_t width : {5, 16, 33, 130}) {
+    Norm<float> clean(21, width, true, true), n = clean;
+    n.x[3 * width + width - 1] = NAN;
+    n.Forward();
+    n.Grad(false, n.dx.data(), nullptr, nullptr);
+    for (int64_t i = 0; i < 21 * width; ++i) {
+      if (i / width == 3) {
+        EXPECT_TRUE(std::isnan(n.y[i]) && std::isnan(n.dx[i]));
+      } else {
+        EXPECT_EQ(n.y[i], clean.y[i]);
+        EXPECT_EQ(n.dx[i], clean.dx[i]);
+      }
+    }
+  }
+}
+
 TEST(LayerNormTest, EqualValuesGiveExactlyTheBias) {
   for (int64_t width = 1; width < 2000; ++width) {
     Norm<float> n(1, width, false, true);
