@@ -70,7 +70,8 @@ TEST(PermuteTest, AgreesWithIndexing) {
                             {1, 40, 1, 41},
                             {2, 3, 2, 3, 2, 3},
                             {3, 70, 2, 33},
-                            {200, 3},
+                            {40, 300},
+                            {300, 3},
                             {3, 200}}) {
     SCOPED_TRACE(testing::PrintToString(dims));
     CheckPermute<float>(dims);
@@ -270,6 +271,18 @@ TEST(CopyStridedTest, NeighboursBecomeRows) {
           }
         }
       }
+    }
+  }
+}
+
+TEST(CopyStridedTest, RowsOverlap) {
+  const auto x = Iota<double>(1000);
+  for (int64_t n : {1, 2, 4, 5, 8, 16, 17}) {
+    constexpr int64_t kRows = 200;
+    std::vector<double> y(kRows * n, -1);
+    CopyStrided({kRows, n}, x.data(), {3, 1}, y.data(), {n, 1});
+    for (int64_t i = 0; i < kRows * n; ++i) {
+      ASSERT_EQ(y[i], x[i / n * 3 + i % n]) << n;
     }
   }
 }
