@@ -252,7 +252,7 @@ Tensor ScatterRows(const Tensor& x, const Tensor& ids, int64_t n_rows,
   Record("ScatterRows", y, {x}, Save(ids),
          [padding_id](GradientSink& g, const Tensor& ids) {
            Tensor dx = Embedding(g.dy(), ids);
-           if (padding_id >= 0) {
+           if (padding_id >= 0 && padding_id < g.dy().dim(0)) {
              const Tensor padding =
                  Equal(ids, Tensor::Full({}, static_cast<double>(padding_id),
                                          ids.dtype()));
@@ -297,6 +297,7 @@ Tensor MaskedFill(const Tensor& x, const Tensor& mask, double value) {
     Throw("MaskedFill", "mask ", Describe(mask), " for ", Describe(x),
           "; wanted bool");
   }
+  CheckFillValue("MaskedFill", value, x.dtype());
   return Where(mask, Tensor::Full({}, value, x.dtype()), x);
 }
 
