@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
-#include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/loop.h"
-#include "autograd/kernels/scratch.h"
 #include "autograd/kernels/strided_loop.h"
 #include "autograd/kernels/transpose.h"
 #include "autograd/parallel.h"
@@ -207,82 +205,12 @@ void CopyStrided(Dims dims, const T* x, Dims x_strides, T* y, Dims y_strides) {
   CopyLoop(loop, x, y);
 }
 
-template <class T, class I>
-void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
-                T* y) {
-  ParallelFor(n_ids, GrainOf(n_ids, width), [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      std::copy_n(table + ids[i] * width, width, y + i * width);
-    }
-  });
-}
-
-template <class T, class I>
-void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
-                    int64_t skip, const T* dy, T* dtable) {
-  if (n_ids == 0 || width == 0) return;
-  constexpr int64_t kFewIds = 64;
-  if (n_ids <= kFewIds) {  // sorting them would cost more than adding them
-    for (int64_t i = 0; i < n_ids; ++i) {
-      if (ids[i] == skip) continue;
-      const T* from = dy + i * width;
-      T* to = dtable + ids[i] * width;
-      WENGERT_INDEPENDENT
-      for (int64_t j = 0; j < width; ++j) to[j] += from[j];
-    }
-    return;
-  }
-  // Sort the positions by id; each row of the table is then a sum of rows.
-  // starts[id] is where the positions of `id` start, and when they are filled
-  // in, where they end.
-  const Scratch<int64_t> starts_memory(n_rows + 1), positions_memory(n_ids),
-      present_memory(n_ids);
-  int64_t* starts = starts_memory.data();
-  int64_t* positions = positions_memory.data();
-  int64_t* present = present_memory.data();  // the ids that occur
-  std::fill_n(starts, n_rows + 1, 0);
-  for (int64_t i = 0; i < n_ids; ++i) {
-    if (ids[i] != skip) ++starts[ids[i] + 1];
-  }
-  int64_t n_present = 0;
-  for (int64_t row = 0; row < n_rows; ++row) {
-    if (starts[row + 1] > 0) present[n_present++] = row;
-    starts[row + 1] += starts[row];
-  }
-  for (int64_t i = 0; i < n_ids; ++i) {
-    if (ids[i] != skip) positions[starts[ids[i]]++] = i;
-  }
-
-  const int64_t tiles = CeilDiv(width, kSumColumns);
-  const int64_t tasks = n_present * tiles;
-  const int64_t work = n_ids * width / std::max<int64_t>(1, tasks) + 1;
-  ParallelFor(tasks, GrainOf(tasks, work), [=](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = present[task / tiles];
-      const int64_t column = task % tiles * kSumColumns;
-      const int64_t columns = std::min(kSumColumns, width - column);
-      T* out = dtable + row * width + column;
-      const auto term = [=](int64_t r, int64_t j) {
-        return dy[positions[r] * width + column + j];
-      };
-      T sum[kSumColumns];
-      BlockedRowSum(row == 0 ? 0 : starts[row - 1], starts[row], columns, term,
-                    sum);
-      for (int64_t j = 0; j < columns; ++j) out[j] += sum[j];
-    }
-  });
-}
-
 template void Permute(Dims, absl::Span<const int>, const float*, float*);
 template void CopyBlocks(int64_t, int64_t, const float*, int64_t, float*,
                          int64_t);
 template void CopyStrided(Dims, const float*, Dims, float*, Dims);
 template void AddBlocks(int64_t, int64_t, const float*, int64_t, float*,
                         int64_t);
-template void GatherRows(int64_t, int64_t, const int32_t*, const float*,
-                         float*);
-template void GatherRows(int64_t, int64_t, const int64_t*, const float*,
-                         float*);
 
 template void Permute(Dims, absl::Span<const int>, const double*, double*);
 template void CopyBlocks(int64_t, int64_t, const double*, int64_t, double*,
@@ -290,10 +218,6 @@ template void CopyBlocks(int64_t, int64_t, const double*, int64_t, double*,
 template void CopyStrided(Dims, const double*, Dims, double*, Dims);
 template void AddBlocks(int64_t, int64_t, const double*, int64_t, double*,
                         int64_t);
-template void GatherRows(int64_t, int64_t, const int32_t*, const double*,
-                         double*);
-template void GatherRows(int64_t, int64_t, const int64_t*, const double*,
-                         double*);
 
 template void Permute(Dims, absl::Span<const int>, const int32_t*, int32_t*);
 template void CopyBlocks(int64_t, int64_t, const int32_t*, int64_t, int32_t*,
@@ -309,14 +233,5 @@ template void Permute(Dims, absl::Span<const int>, const bool*, bool*);
 template void CopyBlocks(int64_t, int64_t, const bool*, int64_t, bool*,
                          int64_t);
 template void CopyStrided(Dims, const bool*, Dims, bool*, Dims);
-
-template void ScatterAddRows(int64_t, int64_t, int64_t, const int32_t*, int64_t,
-                             const float*, float*);
-template void ScatterAddRows(int64_t, int64_t, int64_t, const int64_t*, int64_t,
-                             const float*, float*);
-template void ScatterAddRows(int64_t, int64_t, int64_t, const int32_t*, int64_t,
-                             const double*, double*);
-template void ScatterAddRows(int64_t, int64_t, int64_t, const int64_t*, int64_t,
-                             const double*, double*);
 
 }  // namespace wengert::kernels

@@ -118,6 +118,11 @@ int64_t FirstOutside(int64_t n_ids, const I* ids, int64_t n) {
   const auto is_outside = [=](I id) {  // negative ids are the largest
     return static_cast<U>(id) >= limit;
   };
+  constexpr int64_t kFew = 256;
+  if (n_ids <= kFew) {
+    const I* const at = std::find_if(ids, ids + n_ids, is_outside);
+    return at == ids + n_ids ? -1 : at - ids;
+  }
   std::atomic<int64_t> first = n_ids;
   ParallelFor(n_ids, GrainOf(n_ids, 1), [&](int64_t begin, int64_t end) {
     U outside = 0;
