@@ -332,7 +332,8 @@ Tensor ScatterRows(const Tensor& x, const Tensor& ids, int64_t n_rows,
                    int64_t padding_id = -1);
 // condition ? a : b; condition is bool.
 Tensor Where(const Tensor& condition, const Tensor& a, const Tensor& b);
-// `value` where mask (bool) is true, x elsewhere.
+// `value` where mask (bool) is true, x elsewhere. An integer array takes a
+// whole value within its range.
 Tensor MaskedFill(const Tensor& x, const Tensor& mask, double value);
 
 // ---- More of shape and place: ops/rearrange.cc, ops/place.cc ----------------
@@ -358,7 +359,7 @@ std::vector<Tensor> Split(const Tensor& x, int64_t size, int axis = 0);
 std::vector<Tensor> Chunk(const Tensor& x, int64_t n, int axis = 0);
 // `value` before and after the elements of each of the last axes: one pair for
 // each, the last pair for the last axis. A negative number cuts off, no more
-// than there is. An integer array takes a whole value.
+// than there is. An integer array takes a whole value within its range.
 Tensor Pad(const Tensor& x,
            absl::Span<const std::pair<int64_t, int64_t>> widths,
            double value = 0);

@@ -1,6 +1,7 @@
 #include "autograd/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -30,7 +31,22 @@ TensorImpl* NewImpl(size_t bytes, const Shape& shape, DType dtype) {
                            " is too large"));
 }
 
+[[noreturn, gnu::noinline]] void ThrowFillValue(const char* op, double value,
+                                                DType dtype) {
+  throw Error(absl::StrCat(op, ": ", value, " for ", Name(dtype),
+                           "; wanted a value of its dtype"));
+}
+
 }  // namespace
+
+void CheckFillValue(const char* op, double value, DType dtype) {
+  if (IsFloat(dtype) || dtype == DType::kBool) return;
+  // The bound itself is no such integer, but a double.
+  const double bound = dtype == DType::kInt32 ? 0x1p31 : 0x1p63;
+  if (!(value >= -bound && value < bound) || value != std::trunc(value)) {
+    ThrowFillValue(op, value, dtype);
+  }
+}
 
 void Tensor::Free(TensorImpl* p) noexcept {
   TensorImpl* storage = p->storage;
@@ -60,6 +76,7 @@ Tensor Tensor::Ones(const Shape& shape, DType dtype) {
 }
 
 Tensor Tensor::Full(const Shape& shape, double value, DType dtype) {
+  CheckFillValue("Full", value, dtype);
   Tensor y = Empty(shape, dtype);
   WithAny(dtype, [&](auto t) {
     using T = decltype(t);

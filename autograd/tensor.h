@@ -70,6 +70,7 @@ class Tensor {
   static Tensor Empty(const Shape& shape, DType dtype = DType::kFloat32);
   static Tensor Zeros(const Shape& shape, DType dtype = DType::kFloat32);
   static Tensor Ones(const Shape& shape, DType dtype = DType::kFloat32);
+  // An integer array takes a whole value within its range.
   static Tensor Full(const Shape& shape, double value,
                      DType dtype = DType::kFloat32);
   static Tensor Scalar(double value, DType dtype = DType::kFloat32);
@@ -102,7 +103,8 @@ class Tensor {
   }
   template <class T>
   absl::Span<const T> span() const {
-    return {data<T>(), static_cast<size_t>(size())};
+    // Not {..}, which of bools would be a list of two.
+    return absl::MakeConstSpan(data<T>(), size());
   }
   // For writing: every record that saved this memory refuses to go backward.
   template <class T>
@@ -166,6 +168,10 @@ std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 // "float32 [2, 3]": how messages name an operand.
 std::string Describe(const Tensor& x);
+
+// Throws Error in the name of `op` unless an array of the dtype can be filled
+// with the value: an integer one takes whole values within its range.
+void CheckFillValue(const char* op, double value, DType dtype);
 
 }  // namespace wengert
 

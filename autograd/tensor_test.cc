@@ -1,5 +1,6 @@
 #include "autograd/tensor.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -26,9 +27,32 @@ TEST(Tensor, MakesAndReads) {
               ElementsAre(2.5, 2.5));
   EXPECT_THAT(Tensor::Ones({2}, DType::kInt64).span<int64_t>(),
               ElementsAre(1, 1));
+  const Tensor some = Tensor::From<bool>({3}, {false, true, false});
+  EXPECT_EQ(some.span<bool>().data(), some.data<bool>());
+  EXPECT_THAT(some.span<bool>(), ElementsAre(false, true, false));
   EXPECT_EQ(Tensor::Scalar(7).item(), 7);
   EXPECT_EQ(Tensor::Zeros({2, 0}).size(), 0);
   EXPECT_TRUE(Tensor::Zeros({2, 0}).ToVector().empty());
+}
+
+TEST(Tensor, IntegersTakeWholeValuesOfTheirRange) {
+  constexpr double kInf = HUGE_VAL;
+  for (double value : {1.5, -0.5, double{NAN}, kInf, -kInf, 0x1p31}) {
+    try {
+      Tensor::Full({2}, value, DType::kInt32);
+      ADD_FAILURE() << value;
+    } catch (const Error& e) {
+      EXPECT_THAT(e.what(), AllOf(StartsWith("Full: "),
+                                  HasSubstr(" for int32; wanted a value")));
+    }
+  }
+  EXPECT_THROW(Tensor::Scalar(0x1p63, DType::kInt64), Error);
+  EXPECT_THROW(Tensor::Full({0}, 1.5, DType::kInt64), Error);
+  EXPECT_EQ(Tensor::Scalar(-0x1p31, DType::kInt32).span<int32_t>()[0],
+            std::numeric_limits<int32_t>::min());
+  EXPECT_EQ(Tensor::Scalar(-0x1p63, DType::kInt64).span<int64_t>()[0],
+            std::numeric_limits<int64_t>::min());
+  EXPECT_TRUE(*Tensor::Scalar(0.5, DType::kBool).data<bool>());
 }
 
 TEST(Tensor, ElementsAre64ByteAligned) {

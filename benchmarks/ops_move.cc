@@ -35,8 +35,16 @@ void RegisterMoves() {
     RegisterMove("BM_StackAxis0", s, [rows](const Tensor& x) {
       return Stack({Slice(x, 0, 0, rows / 2), Slice(x, 0, rows / 2, rows / 2)});
     });
-    RegisterMove("BM_SplitConcat", s,
-                 [](const Tensor& x) { return Concat(Split(x, 128, 1), 1); });
+    // Two operations: each reads and writes all.
+    RegisterMove(
+        "BM_SplitConcat", s,
+        [](const Tensor& x) { return Concat(Split(x, 128, 1), 1); }, 3);
+    RegisterMove("BM_Transpose", s,
+                 [](const Tensor& x) { return Transpose(x); });
+    RegisterMove("BM_PermuteHeads", s, [](const Tensor& x) {
+      return Permute(Reshape(x, {4, -1, 8, 64}), {0, 2, 1, 3});
+    });
+    RegisterMove("BM_Triu", s, [](const Tensor& x) { return Triu(x, 1); });
     RegisterMove(
         "BM_TileAxis0", s,
         [](const Tensor& x) {
@@ -71,6 +79,60 @@ void RegisterMoves() {
   }
 }
 
+void RegisterBroadcasts() {
+  for (const Shape& s : {Shape{768, 512}, Shape{1024, 1536}}) {
+    const int64_t m = s[0], n = s[1];
+    RegisterMove(
+        Name("BM_BroadcastRow", m), {1, n},
+        [=](const Tensor& x) { return BroadcastTo(x, s); },
+        static_cast<double>(m));
+    RegisterMove(
+        Name("BM_BroadcastColumn", m), {m, 1},
+        [=](const Tensor& x) { return BroadcastTo(x, s); },
+        static_cast<double>(n));
+    // Of a square matrix as wide: reads and writes n numbers, and backward a
+    // matrix of zeros.
+    const double diagonal = 8. * static_cast<double>(n);
+    const double square = 4. * static_cast<double>(n * n);
+    RegisterOp(Name("BM_Diagonal", n), {.bytes = diagonal}, {.bytes = square},
+               [=](Inputs& inputs) {
+                 return [x = inputs.Value({n, n})] { return Diagonal(x); };
+               });
+    // Of each element: a byte of the mask, and two or three numbers.
+    const double bytes = 4. * static_cast<double>(m * n);
+    const auto mask_of = [=](Inputs& inputs) {
+      return Greater(inputs.Value(s), Tensor::Scalar(0));
+    };
+    RegisterOp(Name("BM_MaskedFill", m, n), {.bytes = 2.25 * bytes},
+               {.bytes = 2.25 * bytes}, [=](Inputs& inputs) {
+                 return [mask = mask_of(inputs), x = inputs.Value(s)] {
+                   return MaskedFill(x, mask, 0);
+                 };
+               });
+    RegisterOp(Name("BM_Where", m, n), {.bytes = 3.25 * bytes},
+               {.bytes = 3.5 * bytes}, [=](Inputs& inputs) {
+                 return [mask = mask_of(inputs), a = inputs.Value(s),
+                         b = inputs.Value(s)] { return Where(mask, a, b); };
+               });
+  }
+}
+
+// Arrays that are rules: they only write.
+void RegisterRules() {
+  const int64_t n = 1024 * 1536;
+  const auto add = [](const std::string& name, double bytes, auto f) {
+    RegisterKernel(name, {.bytes = bytes},
+                   [f](Inputs&) { return [f] { f(); }; });
+  };
+  const double bytes = 4. * static_cast<double>(n);
+  const auto end = static_cast<double>(n);
+  add(Name("BM_Arange", n), bytes, [=] { return Arange(0, end); });
+  add(Name("BM_Linspace", n), bytes, [=] { return Linspace(0, 1, n); });
+  add("BM_Eye/1024/1536", bytes, [] { return Eye(1024, 1536); });
+  const Tensor ids = RandomIds({1024}, 1536);
+  add("BM_OneHot/1024/1536", bytes, [=] { return OneHot(ids, 1536); });
+}
+
 void RegisterIndex() {
   const Shape s{1024, 1536};
   const Tensor rows = RandomIds({1024}, 1024),
@@ -81,6 +143,8 @@ void RegisterIndex() {
   RegisterMove("BM_IndexSelectAxis1", s, [columns](const Tensor& x) {
     return IndexSelect(x, 1, columns);
   });
+  RegisterMove("BM_ScatterRows", s,
+               [rows](const Tensor& x) { return ScatterRows(x, rows, 1024); });
   RegisterMove(
       "BM_TakeAlongAxis0", s,
       [along](const Tensor& x) { return TakeAlongAxis(x, along, 0); }, 3);
@@ -169,6 +233,8 @@ void RegisterSolvers() {
 
 void RegisterMoving() {
   RegisterMoves();
+  RegisterBroadcasts();
+  RegisterRules();
   RegisterIndex();
   RegisterProducts();
   RegisterSolvers();

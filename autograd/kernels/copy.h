@@ -1,6 +1,6 @@
 // Kernels that move elements without changing them: permutations, slices and
-// concatenations, and rows gathered by index with their gradient. T: float,
-// double, int32_t, int64_t, bool; outputs overlap no input.
+// concatenations. T: float, double, int32_t, int64_t, bool; outputs overlap no
+// input.
 #ifndef WENGERT_AUTOGRAD_KERNELS_COPY_H_
 #define WENGERT_AUTOGRAD_KERNELS_COPY_H_
 
@@ -31,19 +31,6 @@ void AddBlocks(int64_t outer, int64_t n, const T* x, int64_t x_stride, T* y,
 // are in elements and may be negative; no two indices name one place of y.
 template <class T>
 void CopyStrided(Dims dims, const T* x, Dims x_strides, T* y, Dims y_strides);
-
-// y[i, :] = table[ids[i], :]; y [n_ids, width]. The ids are checked already.
-// T: float, double. I: int32_t, int64_t.
-template <class T, class I>
-void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
-                T* y);
-
-// dtable[ids[i], :] += dy[i, :] for each i whose id is not `skip` (-1: none is
-// skipped), in an order set by the ids; dtable [n_rows, width]. T: float,
-// double.
-template <class T, class I>
-void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
-                    int64_t skip, const T* dy, T* dtable);
 
 }  // namespace wengert::kernels
 

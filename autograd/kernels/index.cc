@@ -1,10 +1,13 @@
 #include "autograd/kernels/index.h"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <type_traits>
 
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
+#include "autograd/kernels/transpose.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
@@ -50,7 +53,9 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
       if (s.inner == 1) {
         add(ids.ids[ids.shared ? j : row], 0);
       } else if (ids.shared) {
-        for (int64_t i = 0; i < columns; ++i) add(ids.ids[j], i);
+        const I id = ids.ids[j];
+        WENGERT_INDEPENDENT
+        for (int64_t i = 0; i < columns; ++i) add(id, i);
       } else {
         const I* row_ids = ids.ids + row * s.inner + column;
         for (int64_t i = 0; i < columns; ++i) add(row_ids[i], i);
@@ -81,7 +86,55 @@ void Gather(int64_t n, const Value& value, T* y) {
   for (; i < n; ++i) y[i] = value(i);
 }
 
+// Rows that are turned together where all share their ids: these then name rows
+// of as many neighbours, in place of single elements.
+constexpr int64_t kTogether = 16;
+
+template <class I>
+bool TakesRows(const AxisSizes& s, AxisIds<I> ids) {
+  return ids.shared && s.inner == 1 && s.outer >= kTogether;
+}
+
+// Calls f(o, rows) for the outer indices [o, o + rows), kTogether at a time.
+template <class F>
+void ForRows(const AxisSizes& s, const F& f) {
+  const int64_t blocks = CeilDiv(s.outer, kTogether);
+  const int64_t work = (s.n + s.m) * kTogether;
+  ParallelFor(blocks, GrainOf(blocks, work), [&](int64_t begin, int64_t end) {
+    for (int64_t o = begin * kTogether; o < std::min(s.outer, end * kTogether);
+         o += kTogether) {
+      f(o, std::min(kTogether, s.outer - o));
+    }
+  });
+}
+
 }  // namespace
+
+template <class I>
+int64_t FirstOutside(int64_t n_ids, const I* ids, int64_t n) {
+  using U = std::make_unsigned_t<I>;
+  const auto limit = static_cast<U>(
+      std::min<uint64_t>(n, uint64_t{std::numeric_limits<I>::max()} + 1));
+  const auto is_outside = [=](I id) {  // negative ids are the largest
+    return static_cast<U>(id) >= limit;
+  };
+  constexpr int64_t kFew = 256;
+  if (n_ids <= kFew) {
+    const I* const at = std::find_if(ids, ids + n_ids, is_outside);
+    return at == ids + n_ids ? -1 : at - ids;
+  }
+  std::atomic<int64_t> first = n_ids;
+  ParallelFor(n_ids, GrainOf(n_ids, 1), [&](int64_t begin, int64_t end) {
+    U outside = 0;
+    for (int64_t i = begin; i < end; ++i) outside |= is_outside(ids[i]);
+    if (!outside) return;
+    const int64_t at = std::find_if(ids + begin, ids + end, is_outside) - ids;
+    int64_t before = first;
+    while (at < before && !first.compare_exchange_weak(before, at)) {
+    }
+  });
+  return first < n_ids ? first.load() : -1;
+}
 
 template <class T, class I>
 void TakeAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, T* y) {
@@ -128,6 +181,17 @@ template <class T, class I>
 void AddAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, const T* src,
               T* y) {
   if (s.outer * s.n * s.inner == 0) return;
+  if (TakesRows(s, ids)) {
+    return ForRows(s, [&](int64_t o, int64_t rows) {
+      const Scratch<T> old(x ? s.n * kTogether : 0), terms(s.m * kTogether),
+          sums(s.n * kTogether);
+      if (x) TransposeTile(rows, s.n, x + o * s.n, s.n, old.data(), kTogether);
+      TransposeTile(rows, s.m, src + o * s.m, s.m, terms.data(), kTogether);
+      AddColumns({1, s.n, s.m, kTogether}, ids, 0, 0, kTogether,
+                 x ? old.data() : nullptr, terms.data(), sums.data());
+      TransposeTile(s.n, rows, sums.data(), kTogether, y + o * s.n, s.n);
+    });
+  }
   // Columns side by side whose sums fit in the cache, and fill a line of it.
   constexpr int64_t kSums = 1 << 16, kLine = 16;
   const int64_t columns = std::min(s.inner, std::max(kLine, kSums / s.n));
@@ -143,6 +207,8 @@ void AddAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, const T* src,
   });
 }
 
+template int64_t FirstOutside(int64_t, const int32_t*, int64_t);
+template int64_t FirstOutside(int64_t, const int64_t*, int64_t);
 template void TakeAlong(const AxisSizes&, AxisIds<int32_t>, const float*,
                         float*);
 template void AddAlong(const AxisSizes&, AxisIds<int32_t>, const float*,

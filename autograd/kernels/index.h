@@ -16,6 +16,10 @@ struct AxisIds {
   bool shared;
 };
 
+// The first place of an id outside [0, n), or -1.
+template <class I>
+int64_t FirstOutside(int64_t n_ids, const I* ids, int64_t n);
+
 struct AxisSizes {
   int64_t outer, n, m, inner;
 };

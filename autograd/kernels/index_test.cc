@@ -1,6 +1,7 @@
 #include "autograd/kernels/index.h"
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "autograd/kernels/dot.h"
@@ -80,6 +81,52 @@ TEST(AddAlongTest, AgreesWithIndexing) {
       }
     }
   }
+}
+
+TEST(AddAlongTest, SharedIdsAddAsEachRowsOwn) {
+  for (int64_t m : {60, 900}) {
+    const AxisSizes s = {301, 200, m, 1};
+    const std::vector<int32_t> ids = Ids(s, true);
+    std::vector<int32_t> own;
+    for (int64_t o = 0; o < s.outer; ++o) {
+      own.insert(own.end(), ids.begin(), ids.end());
+    }
+    const auto x = RandomVector<float>(s.outer * s.n, 8);
+    const auto src = RandomVector<float>(s.outer * m, 9);
+    std::vector<float> wanted(x.size());
+    AddAlong<float, int32_t>(s, {own.data(), false}, x.data(), src.data(),
+                             wanted.data());
+    ExpectSameBitsForAnyThreads([&] {
+      std::vector<float> y(x.size(), -9);
+      AddAlong<float, int32_t>(s, {ids.data(), true}, x.data(), src.data(),
+                               y.data());
+      EXPECT_EQ(y, wanted);
+      return y;
+    });
+  }
+}
+
+TEST(FirstOutsideTest, FindsTheFirst) {
+  for (int64_t n_ids : {1, 5, 100000}) {
+    std::vector<int32_t> ids(n_ids, 6);
+    std::vector<int64_t> wide(ids.begin(), ids.end());
+    EXPECT_EQ(FirstOutside(n_ids, ids.data(), 7), -1);
+    EXPECT_EQ(FirstOutside(n_ids, wide.data(), 7), -1);
+    EXPECT_EQ(FirstOutside(n_ids, ids.data(), 6), 0);
+    EXPECT_EQ(FirstOutside(n_ids, ids.data(), 0), 0);
+    for (int64_t bad : {int64_t{-1}, int64_t{7}, int64_t{1} << 32}) {
+      wide[n_ids - 1] = bad;
+      EXPECT_EQ(FirstOutside(n_ids, wide.data(), 7), n_ids - 1);
+      wide[n_ids / 2] = bad;
+      EXPECT_EQ(FirstOutside(n_ids, wide.data(), 7), n_ids / 2);
+      wide.assign(n_ids, 6);
+    }
+    ids[n_ids - 1] = -1;
+    EXPECT_EQ(FirstOutside(n_ids, ids.data(), int64_t{1} << 40), n_ids - 1);
+  }
+  constexpr int32_t kLargest = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(FirstOutside(1, &kLargest, int64_t{1} << 40), -1);
+  EXPECT_EQ(FirstOutside<int32_t>(0, nullptr, 3), -1);
 }
 
 TEST(RowDotTest, KeepsFloatAccuracy) {

@@ -1,9 +1,12 @@
 #include "autograd/kernels/rearrange.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "absl/container/inlined_vector.h"
+#include "autograd/kernels/copy.h"
 #include "autograd/kernels/loop.h"
+#include "autograd/kernels/transpose.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
@@ -97,29 +100,111 @@ void Triangle(bool lower, int64_t k, int64_t batch, int64_t m, int64_t n,
       });
 }
 
+namespace {
+
+// y[r y_stride + i] += x[r x_stride + i] for r < rows, i < n, which may be a
+// constant.
+template <class T, class N>
+void AddRows(int64_t rows, N n, const T* x, int64_t x_stride, T* y,
+             int64_t y_stride) {
+  WENGERT_INDEPENDENT
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t i = 0; i < n; ++i) y[r * y_stride + i] += x[r * x_stride + i];
+  }
+}
+
+// Fold of windows of single numbers for segments [begin, end) of x, which are
+// `step` long: a segment gets part c of the window that starts c segments
+// before it.
+template <class T>
+void FoldSegments(const Windows& s, int64_t begin, int64_t end, const T* y,
+                  T* x) {
+  std::fill(x + begin * s.step, x + std::min(s.n, end * s.step), T{0});
+  for (int64_t c = (s.size - 1) / s.step; c >= 0; --c) {
+    const int64_t from = std::max(begin, c);
+    const int64_t rows = std::min(end, s.count() + c) - from;
+    const auto add = [&](auto n) {
+      AddRows(rows, n, y + (from - c) * s.size + c * s.step, s.size,
+              x + from * s.step, s.step);
+    };
+    const int64_t n = std::min(s.step, s.size - c * s.step);
+    n == 1   ? add(std::integral_constant<int, 1>())
+    : n == 2 ? add(std::integral_constant<int, 2>())
+    : n == 4 ? add(std::integral_constant<int, 4>())
+    : n == 8 ? add(std::integral_constant<int, 8>())
+             : add(n);
+  }
+}
+
+// y[j, i] += x[i, j] for i < rows, j < columns.
+template <class T>
+void AddTransposed(int64_t rows, int64_t columns, const T* x, int64_t x_stride,
+                   T* y, int64_t y_stride) {
+  constexpr int64_t kTile = 32;
+  T tile[kTile * kTile];
+  for (int64_t i = 0; i < rows; i += kTile) {
+    for (int64_t j = 0; j < columns; j += kTile) {
+      const int64_t m = std::min(kTile, rows - i);
+      const int64_t n = std::min(kTile, columns - j);
+      TransposeTile(m, n, x + i * x_stride + j, x_stride, tile, kTile);
+      for (int64_t l = 0; l < n; ++l) {
+        WriteRow(
+            m, true, [&](int64_t k) { return tile[l * kTile + k]; },
+            y + (j + l) * y_stride + i);
+      }
+    }
+  }
+}
+
+// Fold for the steps [begin, end) of x, window by window.
+template <class T>
+void FoldWindows(const Windows& s, int64_t begin, int64_t end, const T* y,
+                 T* x) {
+  std::fill(x + begin * s.inner, x + end * s.inner, T{0});
+  // The windows that reach into [begin, end).
+  const int64_t from = std::max<int64_t>(0, begin - s.size + s.step) / s.step;
+  const int64_t to = std::min(s.count(), (end - 1) / s.step + 1);
+  for (int64_t w = from; w < to; ++w) {
+    const int64_t lo = std::max(begin, w * s.step);
+    const int64_t hi = std::min(end, w * s.step + s.size);
+    AddTransposed(s.inner, hi - lo, y + w * s.inner * s.size + lo - w * s.step,
+                  s.size, x + lo * s.inner, s.inner);
+  }
+}
+
+// Windows that do not overlap: only moves.
+template <class T>
+void Unwindow(const Windows& s, const T* y, T* x) {
+  const int64_t count = s.count(), window = s.inner * s.size;
+  if (s.n != count * s.size) {
+    const int64_t rows = s.outer * s.n;
+    ParallelFor(rows, GrainOf(rows, s.inner), [&](int64_t begin, int64_t end) {
+      std::fill(x + begin * s.inner, x + end * s.inner, T{0});
+    });
+  }
+  CopyStrided<T>({s.outer, count, s.size, s.inner}, y,
+                 {count * window, window, 1, s.size}, x,
+                 {s.n * s.inner, s.step * s.inner, s.inner, 1});
+}
+
+}  // namespace
+
 template <class T>
 void Fold(const Windows& s, const T* y, T* x) {
-  const int64_t count = s.count(), steps = s.outer * s.n;
-  ParallelFor(steps, GrainOf(steps, s.inner), [&](int64_t begin, int64_t end) {
-    std::fill(x + begin * s.inner, x + end * s.inner, T{0});
+  if (s.outer * s.inner == 0) return;
+  if (s.size <= s.step) return Unwindow(s, y, x);
+  // What one chunk makes of an axis: segments, or single steps.
+  const bool segments = s.inner == 1;
+  const int64_t parts = segments ? CeilDiv(s.n, s.step) : s.n;
+  const int64_t grain = GrainOf(s.outer * parts, segments ? s.size : s.inner);
+  ParallelFor(s.outer * parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end;) {
-      const int64_t o = at / s.n, first = at % s.n;
-      const int64_t stop = std::min(s.n, first + end - at);
-      // The windows that reach into [first, stop).
-      const int64_t from =
-          std::max<int64_t>(0, first - s.size + s.step) / s.step;
-      const int64_t to = std::min(count, (stop - 1) / s.step + 1);
-      for (int64_t w = from; w < to; ++w) {
-        const int64_t lo = std::max(first, w * s.step);
-        const int64_t hi = std::min(stop, w * s.step + s.size);
-        const T* window = y + (o * count + w) * s.inner * s.size;
-        T* const out = x + o * s.n * s.inner;
-        for (int64_t i = 0; i < s.inner; ++i) {
-          const T* in = window + i * s.size - w * s.step;
-          WENGERT_INDEPENDENT
-          for (int64_t p = lo; p < hi; ++p) out[p * s.inner + i] += in[p];
-        }
-      }
+      const int64_t o = at / parts, first = at % parts;
+      const int64_t stop = std::min(parts, first + end - at);
+      const T* const windows = y + o * s.count() * s.inner * s.size;
+      T* const out = x + o * s.n * s.inner;
+      segments ? FoldSegments(s, first, stop, windows, out)
+               : FoldWindows(s, first, stop, windows, out);
       at += stop - first;
     }
   });

@@ -83,6 +83,28 @@ TEST(TriangleTest, AgreesWithIndexing) {
   }
 }
 
+template <class T>
+void CheckFold(const Windows& s) {
+  SCOPED_TRACE(testing::Message() << s.n << " x " << s.inner << ", windows of "
+                                  << s.size << ", " << s.step << " apart");
+  const int64_t count = s.count();
+  const auto y = RandomVector<T>(s.outer * count * s.inner * s.size, 3);
+  std::vector<T> wanted(s.outer * s.n * s.inner, 0);
+  for (int64_t o = 0; o < s.outer; ++o) {
+    for (int64_t w = 0; w < count; ++w) {
+      for (int64_t i = 0; i < s.inner; ++i) {
+        for (int64_t j = 0; j < s.size; ++j) {
+          wanted[(o * s.n + w * s.step + j) * s.inner + i] +=
+              y[((o * count + w) * s.inner + i) * s.size + j];
+        }
+      }
+    }
+  }
+  std::vector<T> x(wanted.size(), -1);
+  Fold(s, y.data(), x.data());
+  EXPECT_EQ(x, wanted);
+}
+
 TEST(FoldTest, AgreesWithIndexing) {
   for (const Windows& s : std::vector<Windows>{{1, 5, 1, 3, 1},
                                                {2, 7, 1, 2, 3},
@@ -93,23 +115,30 @@ TEST(FoldTest, AgreesWithIndexing) {
                                                {1, 50000, 1, 16, 4},
                                                {3, 30011, 1, 5, 7},
                                                {2, 9001, 3, 200, 100},
-                                               {4000, 11, 1, 3, 2}}) {
-    const int64_t count = s.count();
-    const auto y = RandomVector<double>(s.outer * count * s.inner * s.size, 3);
-    std::vector<double> wanted(s.outer * s.n * s.inner, 0);
-    for (int64_t o = 0; o < s.outer; ++o) {
-      for (int64_t w = 0; w < count; ++w) {
-        for (int64_t i = 0; i < s.inner; ++i) {
-          for (int64_t j = 0; j < s.size; ++j) {
-            wanted[(o * s.n + w * s.step + j) * s.inner + i] +=
-                y[((o * count + w) * s.inner + i) * s.size + j];
-          }
-        }
-      }
-    }
-    std::vector<double> x(wanted.size(), -1);
-    Fold(s, y.data(), x.data());
-    EXPECT_EQ(x, wanted) << s.n << ", " << s.size << ", " << s.step;
+                                               {4000, 11, 1, 3, 2},
+                                               {3, 9001, 1, 21, 8},
+                                               {2, 5000, 1, 48, 12},
+                                               {2, 300, 40, 4, 4},
+                                               {2, 101, 37, 2, 2},
+                                               {1, 99, 19, 3, 3},
+                                               {1, 99, 150, 8, 8},
+                                               {2, 100, 70, 40, 3},
+                                               {70, 64, 1, 16, 16}}) {
+    CheckFold<float>(s);
+    CheckFold<double>(s);
+  }
+}
+
+TEST(FoldTest, BitsDoNotDependOnThreads) {
+  for (const Windows& s : std::vector<Windows>{
+           {1, 50000, 1, 16, 4}, {3, 30011, 1, 5, 7}, {2, 9001, 3, 200, 100}}) {
+    const auto y =
+        RandomVector<float>(s.outer * s.count() * s.inner * s.size, 3);
+    ExpectSameBitsForAnyThreads([&] {
+      std::vector<float> x(s.outer * s.n * s.inner, -1);
+      Fold(s, y.data(), x.data());
+      return x;
+    });
   }
 }
 

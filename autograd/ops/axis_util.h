@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "autograd/kernels/index.h"
 #include "autograd/ops/op_util.h"
 #include "autograd/shape.h"
 #include "autograd/tape_records.h"
@@ -89,11 +90,10 @@ inline Shape ResultShape(const char* op, const DimVector& dims) {
 template <class F>
 void WithIds(const char* op, const Tensor& ids, int64_t n, F f) {
   const auto check = [&](auto span) {
-    for (size_t i = 0; i < span.size(); ++i) {
-      if (span[i] < 0 || span[i] >= n) {
-        Throw(op, "id ", span[i], " at position ", i, " of ", Describe(ids),
-              " is out of range; wanted one in [0, ", n, ")");
-      }
+    const int64_t i = kernels::FirstOutside(ids.size(), span.data(), n);
+    if (i >= 0) {
+      Throw(op, "id ", span[i], " at position ", i, " of ", Describe(ids),
+            " is out of range; wanted one in [0, ", n, ")");
     }
     f(span.data());
   };

@@ -7,6 +7,7 @@
 
 #include "autograd/kernels/copy.h"
 #include "autograd/kernels/loop.h"
+#include "autograd/kernels/rows.h"
 #include "autograd/ops.h"
 #include "autograd/ops/axis_util.h"
 #include "autograd/parallel.h"
@@ -67,12 +68,12 @@ Tensor AddedAlong(const char* op, const Tensor& x, const Tensor& ids,
   const bool rows = at.shared && s.outer == 1 && s.inner >= kWideRow;
   Tensor y;
   if (rows && IsFloat(src.dtype())) {
-    y = x.defined() ? x.Clone() : Tensor::Zeros(shape, src.dtype());
+    y = x.defined() ? x.Clone() : Tensor::Empty(shape, src.dtype());
     WithFloat(src.dtype(), [&](auto t) {
       using T = decltype(t);
       WithCheckedIds(ids, true, [&](auto list) {
         kernels::ScatterAddRows(s.m, s.inner, s.n, list.ids, -1, src.data<T>(),
-                                Out<T>(y));
+                                x.defined(), Out<T>(y));
       });
     });
   } else {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/copy.h"
-#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/rows.h"
 #include "autograd/ops.h"
 #include "autograd/ops/axis_util.h"
 
@@ -216,11 +216,10 @@ Tensor Embedding(const Tensor& table, const Tensor& ids, int64_t padding_id) {
           WithFloat(table.dtype(), [&](auto t) {
             using T = decltype(t);
             auto d = g.Into<T>(0);
-            if (!d.accumulate) kernels::Fill<T>(table.size(), 0, d.data);
             WithIds("Embedding", ids, table.dim(0), [&](auto* p) {
               kernels::ScatterAddRows(
                   ids.size(), ExtentsAt(table.shape(), 0).inner, table.dim(0),
-                  p, padding_id, g.dy().data<T>(), d.data);
+                  p, padding_id, g.dy().data<T>(), d.accumulate, d.data);
             });
           });
         },
@@ -241,18 +240,18 @@ Tensor ScatterRows(const Tensor& x, const Tensor& ids, int64_t n_rows,
   absl::InlinedVector<int64_t, 6> dims{n_rows};
   dims.insert(dims.end(), x.shape().dims().begin() + lead,
               x.shape().dims().end());
-  Tensor y = Tensor::Zeros(Shape(dims), dtype);
+  Tensor y = Tensor::Empty(Shape(dims), dtype);
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
     WithIds("ScatterRows", ids, n_rows, [&](auto* p) {
       kernels::ScatterAddRows(ids.size(), ExtentsAt(y.shape(), 0).inner, n_rows,
-                              p, padding_id, x.data<T>(), Out<T>(y));
+                              p, padding_id, x.data<T>(), false, Out<T>(y));
     });
   });
   Record("ScatterRows", y, {x}, Save(ids),
          [padding_id](GradientSink& g, const Tensor& ids) {
            Tensor dx = Embedding(g.dy(), ids);
-           if (padding_id >= 0) {
+           if (padding_id >= 0 && padding_id < g.dy().dim(0)) {
              const Tensor padding =
                  Equal(ids, Tensor::Full({}, static_cast<double>(padding_id),
                                          ids.dtype()));
@@ -297,6 +296,7 @@ Tensor MaskedFill(const Tensor& x, const Tensor& mask, double value) {
     Throw("MaskedFill", "mask ", Describe(mask), " for ", Describe(x),
           "; wanted bool");
   }
+  CheckFillValue("MaskedFill", value, x.dtype());
   return Where(mask, Tensor::Full({}, value, x.dtype()), x);
 }
 

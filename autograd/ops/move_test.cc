@@ -300,6 +300,8 @@ TEST(WhereTest, Errors) {
               AllOf(StartsWith("Where: "), HasSubstr("[3]"), HasSubstr("[2]")));
   EXPECT_THAT(ErrorOf([&] { Where({}, a, a); }),
               StartsWith("Where: condition undefined"));
+  EXPECT_EQ(ErrorOf([&] { MaskedFill(a.To(DType::kInt32), mask, 1.5); }),
+            "MaskedFill: 1.5 for int32; wanted a value of its dtype");
   EXPECT_THAT(ErrorOf([&] { MaskedFill(a, {}, 0); }),
               StartsWith("MaskedFill: mask undefined"));
   EXPECT_THAT(ErrorOf([&] { MaskedFill({}, mask, 0); }),

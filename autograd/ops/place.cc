@@ -1,7 +1,7 @@
 // Operations that put elements in other places and fill what is left with a
 // value. Each has a kernel, and another of these operations as its gradient.
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <tuple>
 
@@ -38,6 +38,7 @@ void CopyStrided(const Shape& shape, const T* x, const DimVector& x_strides,
 Tensor Pad(const Tensor& x,
            absl::Span<const std::pair<int64_t, int64_t>> widths, double value) {
   CheckDefined("Pad", x);
+  CheckFillValue("Pad", value, x.dtype());
   const auto fail = [&](const auto&... why) {
     Throw("Pad", Describe(x), " by (",
           absl::StrJoin(widths, "), (", absl::PairFormatter(", ")), ")",
@@ -65,13 +66,6 @@ Tensor Pad(const Tensor& x,
   Tensor y = Tensor::Empty(ResultShape("Pad", dims), x.dtype());
   WithAny(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      // The bound itself is no T, but a double.
-      const double bound = -static_cast<double>(std::numeric_limits<T>::min());
-      if (!(value >= -bound && value < bound) || value != std::trunc(value)) {
-        fail(" with ", value, "; wanted a value of its dtype");
-      }
-    }
     kernels::Pad<T>(x.shape().dims(), before, after, static_cast<T>(value),
                     x.data<T>(), Out<T>(y));
   });

@@ -254,7 +254,8 @@ TEST(PadTest, Errors) {
     EXPECT_THAT(ErrorOf([&] {
                   Pad(x.To(DType::kInt32), {{1, 0}}, value);
                 }),
-                HasSubstr("; wanted a value of its dtype"));
+                AllOf(StartsWith("Pad: "),
+                      HasSubstr(" for int32; wanted a value of its dtype")));
   }
 }
 

@@ -1,0 +1,24 @@
+// Rows of a table by index, and their gradient. T: float, double; I: int32_t,
+// int64_t. The callers have checked the ids; outputs overlap no input.
+#ifndef WENGERT_AUTOGRAD_KERNELS_ROWS_H_
+#define WENGERT_AUTOGRAD_KERNELS_ROWS_H_
+
+#include <cstdint>
+
+namespace wengert::kernels {
+
+// y[i, :] = table[ids[i], :]; y [n_ids, width].
+template <class T, class I>
+void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
+                T* y);
+
+// dtable[ids[i], :] += dy[i, :] for each i whose id is not `skip` (-1: none is
+// skipped), in an order set by the ids; dtable [n_rows, width], which is zeros
+// at first unless `accumulate`.
+template <class T, class I>
+void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
+                    int64_t skip, const T* dy, bool accumulate, T* dtable);
+
+}  // namespace wengert::kernels
+
+#endif  // WENGERT_AUTOGRAD_KERNELS_ROWS_H_
