@@ -4,11 +4,10 @@
 // spelled out, so scalar and vector code give the same bits. For .cc files.
 //
 // Largest errors over every float, in units of the last place: Exp 1.1, Expm1
-// 1.6, Log 0.93, Log1p 2.6, Tanh 2.6, Sigmoid 2.41, Erf 1.2, Erfc 4.3 (in its
-// right tail too). Largest found over doubles: Exp 0.8, Expm1 2, Log 0.9, Log1p
-// 2.3, Tanh 2.6, Sigmoid 2.3; Erf and Erfc of double, which serve checking, are
-// libm's. Results below the smallest normal number are denormal, not flushed to
-// 0. NaN gives NaN. The polynomials interpolate at Chebyshev's points.
+// 1.6, Log 0.93, Log1p 2.6, Tanh 2.6, Sigmoid 2.41. Largest found over doubles:
+// Exp 0.8, Expm1 2, Log 0.9, Log1p 2.3, Tanh 2.6, Sigmoid 2.3. Results below
+// the smallest normal number are denormal, not flushed to 0. NaN gives NaN. The
+// polynomials interpolate at Chebyshev's points.
 #ifndef WENGERT_AUTOGRAD_KERNELS_VECMATH_H_
 #define WENGERT_AUTOGRAD_KERNELS_VECMATH_H_
 
@@ -124,31 +123,6 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<double> ExpParts(double x,
           PowerOfTwo(n - half)};
 }
 
-// e^(-c a^2), c a power of two, |a| <= 16: carries what rounding a^2 loses.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<float> ExpOfSquare(float c,
-                                                                 float a) {
-  const float square = a * a;
-  return ExpParts(-c * square, -c * Fma(a, a, -square));
-}
-
-// e^(a^2) erfc(a) for a in [0, 12]: a polynomial in (a - 2) / (a + 2).
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Erfcx(float a) {
-  const float inverse = 1 / (a + 2);
-  float t = (a - 2) * inverse;
-  t = Fma(inverse, Fma(-t, a, Fma(-2.f, t + 1, a)), t);  // one Newton step
-  float p = -0.000465449324f;
-  p = Fma(p, t, -0.000759427086f);
-  p = Fma(p, t, 0.00298200175f);
-  p = Fma(p, t, 0.00644097384f);
-  p = Fma(p, t, -0.0214847233f);
-  p = Fma(p, t, -0.0364360847f);
-  p = Fma(p, t, 0.279469907f);
-  p = Fma(p, t, -0.687160909f);
-  p = Fma(p, t, 1.02158272f);
-  const float y = p * inverse;
-  return Fma(inverse, Fma(-y, a, Fma(-2.f, y, p)), y);  // and one here
-}
-
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Exp(T x) {
   const auto [m, s] = ExpParts(x);
@@ -255,30 +229,6 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Sigmoid(T x) {
   const T e = Exp(-std::fabs(x));
   return Select<T>(x < 0, e, 1) / (1 + e);
 }
-
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Erfc(float x) {
-  const float a = std::fabs(ClampMagnitude(x, 12.f));
-  const auto [m, s] = ExpOfSquare(1, a);
-  const float y = Erfcx(a) * m * s;
-  return Select(x < 0, 2 - y, y);
-}
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Erfc(double x) {
-  return std::erfc(x);
-}
-
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Erf(float x) {
-  const float z = x * x;
-  float p = 7.80690389e-05f;
-  p = Fma(p, z, -0.00079978531f);
-  p = Fma(p, z, 0.0051871622f);
-  p = Fma(p, z, -0.0268533472f);
-  p = Fma(p, z, 0.112835787f);
-  p = Fma(p, z, -0.37612626f);
-  p = Fma(p, z, 0.128379166f);
-  const float a = std::fabs(x);
-  return Select(a < 1, Fma(p, x, x), std::copysign(1 - Erfc(a), x));
-}
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Erf(double x) { return std::erf(x); }
 
 }  // namespace wengert::kernels
 
