@@ -68,14 +68,14 @@ void MapWithin(T limit, int64_t n, const T* x, T* y, F f, Far far) {
 // that is very negative a number so far out that the product is 0.
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T TimesSigmoid(T x, T near, T v) {
-  const auto [m, s] = ExpParts(-std::fabs(v));
+  const auto [m, s] = ExpOfMinus(std::fabs(v));
   return Select(x < 0, (near * m) * s, x) / (1 + m * s);
 }
 
 // sigma(v) (1 + w (1 - sigma(v))): the derivative of x sigma(v), w = x dv/dx.
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T TimesSigmoidSlope(T v, T w) {
-  const auto [m, s] = ExpParts(-std::fabs(v));
+  const auto [m, s] = ExpOfMinus(std::fabs(v));
   const T inverse = 1 / (1 + m * s);
   const bool left = v < 0;
   const T rest = Select<T>(left, 1, m * s) * inverse;  // 1 - sigma(v)

@@ -15,7 +15,7 @@
 namespace wengert::kernels {
 
 // e^(c a^2), c a negative power of 2 and c a^2 >= -150 (-800), without what
-// rounding a^2 would lose. The power of two s is a constant.
+// rounding a^2 would lose.
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<T> ExpOfSquare(T c, T a) {
   constexpr bool kFloat = std::is_same_v<T, float>;
@@ -23,15 +23,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<T> ExpOfSquare(T c, T a) {
   constexpr T kHigh = kFloat ? 0x1.62e4p-1 : 0x1.62e42feep-1;
   constexpr T kLow = kFloat ? 0x1.7f7d1cf8p-20f : 0x1.a39ef35793c76p-33;
   constexpr T kRound = kFloat ? 0x1.8p23 : 0x1.8p52;
-  constexpr int kShift = kFloat ? 96 : 600;
   const T b = c * a;
   const T t = Fma<T>(a * b, 1.4426950408889634, kRound);
   const T n = t - kRound;
   const T r = Fma(-n, kLow, Fma(a, b, -n * kHigh));
   using Bits = std::conditional_t<kFloat, uint32_t, uint64_t>;
-  const Bits bits = std::bit_cast<Bits>(t) - std::bit_cast<Bits>(kRound);
-  return {(1 + ReducedExpm1(r)) * PowerOfTwo(bits + kShift),
-          kFloat ? 0x1p-96 : 0x1p-600};
+  return SmallExpParts(std::bit_cast<Bits>(t) - std::bit_cast<Bits>(kRound), r);
 }
 
 // e^(a^2) erfc(a) for w = sqrt(pi) a in [0, 22] (52). In the form p / (w p + u)
@@ -74,12 +71,6 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline double ScaledErfc(double w) {
   u = Fma(u, w, 1.860908067404477);
   u = Fma(u, w, 1.88);
   return p / Fma(w, p, u);
-}
-
-// |x|, but at most `limit`; NaN stays.
-template <class T>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Magnitude(T x, T limit) {
-  return Select(std::fabs(x) > limit, limit, std::fabs(x));
 }
 
 template <class T>

@@ -73,6 +73,12 @@ TEST(VecmathTest, Log1pIsAccurate) {
                  [](double x) { return std::log1p(x); }, 2.6, 0);
 }
 
+TEST(VecmathTest, Log1pOfUnitIsAccurate) {
+  const auto unit = [](auto x) { return Magnitude<decltype(x)>(x, 1); };
+  CheckAllFloats([&](float x) { return Log1pOfUnit(unit(x)); },
+                 [&](double x) { return std::log1p(unit(x)); }, 2, 1);
+}
+
 TEST(VecmathTest, Expm1IsAccurate) {
   CheckAllFloats([](float x) { return Expm1(x); },
                  [](double x) { return std::expm1(x); }, 1.6, 0);
@@ -121,9 +127,10 @@ TEST(VecmathTest, VectorAndScalarCodeAgreeToTheBit) {
 }
 
 TEST(VecmathTest, ScaledExpStaysNormalWhereExpDoesNot) {
-  const auto [m, s] = ExpParts(-120.f);
   EXPECT_EQ(Exp(-120.f), 0);
-  EXPECT_NEAR(double{m} * double{s} / std::exp(-120.0), 1, 2e-7);
+  for (const auto& [m, s] : {ExpParts(-120.f), ExpOfMinus(120.f)}) {
+    EXPECT_NEAR(double{m} * double{s} / std::exp(-120.0), 1, 2e-7);
+  }
 }
 
 }  // namespace
