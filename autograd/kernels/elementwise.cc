@@ -8,6 +8,7 @@
 
 #include "autograd/kernels/map.h"
 #include "autograd/kernels/vecmath.h"
+#include "autograd/kernels/vecmath_erf.h"
 #include "autograd/kernels/vecmath_pow.h"
 #include "autograd/kernels/vecmath_trig.h"
 
@@ -67,14 +68,14 @@ void MapWithin(T limit, int64_t n, const T* x, T* y, F f, Far far) {
 // that is very negative a number so far out that the product is 0.
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T TimesSigmoid(T x, T near, T v) {
-  const auto [m, s] = ExpParts(-std::fabs(v));
+  const auto [m, s] = ExpOfMinus(std::fabs(v));
   return Select(x < 0, (near * m) * s, x) / (1 + m * s);
 }
 
 // sigma(v) (1 + w (1 - sigma(v))): the derivative of x sigma(v), w = x dv/dx.
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T TimesSigmoidSlope(T v, T w) {
-  const auto [m, s] = ExpParts(-std::fabs(v));
+  const auto [m, s] = ExpOfMinus(std::fabs(v));
   const T inverse = 1 / (1 + m * s);
   const bool left = v < 0;
   const T rest = Select<T>(left, 1, m * s) * inverse;  // 1 - sigma(v)
@@ -119,34 +120,31 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline T ReluOne(T x) {
   return Select(x <= 0, T(0), x);
 }
 
-// The standard normal distribution at a >= 0: the mass above a is tail * s and
-// the density density * s, s a power of two.
+// At the magnitude a of x the standard normal distribution has the mass
+// tail * s above a and the density density * s; s is a power of two.
 template <class T>
 struct Normal {
-  T tail, density, s;
+  T a, tail, density, s;
 };
 
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline Normal<float> NormalAt(float a) {
-  const auto [m, s] = ExpOfSquare(0.5f, a);
-  return {0.5f * Erfcx(a * 0.707106781f) * m, 0.398942280f * m, s};
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Normal<T> NormalAt(T x) {
+  const T a = Magnitude(x, kGeluFar<T>);
+  const auto [m, s] = ExpOfSquare<T>(-0.5, a);
+  const T twice_tail = ScaledErfc(a * T(1.2533141373155003)) * m;
+  return {a, twice_tail, T(0.79788456080286536) * m, s / 2};
 }
 
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline Normal<double> NormalAt(double a) {
-  return {0.5 * std::erfc(a * 0.70710678118654752),
-          0.39894228040143268 * std::exp(-0.5 * a * a), 1.0};
-}
-
+// max(0, x) - a * mass
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T GeluOne(T x) {
-  const T a = std::fabs(ClampMagnitude(x, kGeluFar<T>));
-  const auto [tail, density, s] = NormalAt(a);
-  return Select(x < 0, -(a * tail) * s, x * (1 - tail * s));
+  const auto [a, tail, density, s] = NormalAt(x);
+  return Fma(a * tail, -s, ReluOne(x));
 }
 
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T GeluSlope(T x) {
-  const T a = std::fabs(ClampMagnitude(x, kGeluFar<T>));
-  const auto [tail, density, s] = NormalAt(a);
+  const auto [a, tail, density, s] = NormalAt(x);
   const T left = Fma(-a, density, tail) * s;  // the slope at -a
   return Select(x < 0, left, 1 - left);
 }

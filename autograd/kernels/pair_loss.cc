@@ -89,22 +89,6 @@ auto WithWeights(const BinaryCrossEntropyInputs<T>& in, const Fn& fn) {
   return in.pos_weight == nullptr ? fn(w, one) : fn(w, q);
 }
 
-// ln(1 + u) for u in [0, 1], without loss where u is small: 2 atanh(s) with
-// s = u / (2 + u) <= 1/3, by its series, whose next term is below 1e-7 / 7.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Log1pOfUnit(float u) {
-  const float s = u / (2 + u), z = s * s;
-  float p = 2 / 13.f;
-  p = Fma(p, z, 2 / 11.f);
-  p = Fma(p, z, 2 / 9.f);
-  p = Fma(p, z, 2 / 7.f);
-  p = Fma(p, z, 2 / 5.f);
-  p = Fma(p, z, 2 / 3.f);
-  return Fma(p * z, s, 2 * s);
-}
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Log1pOfUnit(double u) {
-  return Log1p(u);
-}
-
 // softplus(-x) and softplus(x), both without loss in their tails.
 template <class T>
 struct Softplus {
@@ -112,7 +96,8 @@ struct Softplus {
 };
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Softplus<T> SoftplusOf(T x) {
-  const T tail = Log1pOfUnit(Exp(-std::fabs(x)));
+  const auto [m, s] = ExpOfMinus(std::fabs(x));
+  const T tail = Log1pOfUnit(m * s);
   return {Select<T>(x < 0, -x, 0) + tail, Select<T>(x > 0, x, 0) + tail};
 }
 
@@ -187,7 +172,8 @@ void BinaryCrossEntropyGradLogits(int64_t n,
                                   T* dlogits) {
   WithWeights(in, [&](auto w, auto q) {
     const auto slope = [=, x = in.logits, t = in.targets](int64_t i) {
-      const T e = Exp(-std::fabs(x[i]));
+      const auto [m, s] = ExpOfMinus(std::fabs(x[i]));
+      const T e = m * s;
       const T larger = 1 / (1 + e), smaller = e * larger;
       const T p = Select(x[i] < 0, smaller, larger);
       const T rest = Select(x[i] < 0, larger, smaller);  // 1 - p

@@ -25,7 +25,8 @@ void MapPassed(int64_t n, const T* x, const T* dy, bool accumulate, T* dx,
 // ln(1 + e^z), whose left tail is e^z.
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T SoftplusOne(T z) {
-  return Select(z < 0, T{0}, z) + Log1p(Exp(-std::fabs(z)));
+  const auto [m, s] = ExpOfMinus(std::fabs(z));
+  return Select(z < 0, T{0}, z) + Log1pOfUnit(m * s);
 }
 
 }  // namespace
@@ -46,7 +47,9 @@ void Apply(const Piecewise& f, int64_t n, const T* x, T* y) {
     case Piecewise::kElu:
       return Map(n, x, y, [=](T v) { return Select(v > 0, v, a * Expm1(v)); });
     case Piecewise::kSoftplus:
-      return Map(n, x, y, [=](T v) { return SoftplusOne(a * v) / a; });
+      return Map(n, x, y, [=, inverse = 1 / a](T v) {
+        return SoftplusOne(a * v) * inverse;
+      });
   }
 }
 

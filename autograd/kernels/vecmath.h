@@ -4,11 +4,11 @@
 // spelled out, so scalar and vector code give the same bits. For .cc files.
 //
 // Largest errors over every float, in units of the last place: Exp 1.1, Expm1
-// 1.6, Log 0.93, Log1p 2.6, Tanh 2.6, Sigmoid 2.41, Erf 1.2, Erfc 4.3 (in its
-// right tail too). Largest found over doubles: Exp 0.8, Expm1 2, Log 0.9, Log1p
-// 2.3, Tanh 2.6, Sigmoid 2.3; Erf and Erfc of double, which serve checking, are
-// libm's. Results below the smallest normal number are denormal, not flushed to
-// 0. NaN gives NaN. The polynomials interpolate at Chebyshev's points.
+// 1.6, Log 0.93, Log1p 2.6 (Log1pOfUnit 2), Tanh 2.6, Sigmoid 2.41. Largest
+// found over doubles: Exp 0.8, Expm1 2, Log 0.9, Log1p 2.3 (Log1pOfUnit 2),
+// Tanh 2.6, Sigmoid 2.31. Results below the smallest normal number are
+// denormal, not flushed to 0. NaN gives NaN. The polynomials interpolate at
+// Chebyshev's points.
 #ifndef WENGERT_AUTOGRAD_KERNELS_VECMATH_H_
 #define WENGERT_AUTOGRAD_KERNELS_VECMATH_H_
 
@@ -37,6 +37,12 @@ template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T ClampMagnitude(T x, T limit) {
   x = Select(x > limit, limit, x);
   return Select(x < -limit, -limit, x);
+}
+
+// |x|, but at most `limit`; NaN stays.
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Magnitude(T x, T limit) {
+  return Select(std::fabs(x) > limit, limit, std::fabs(x));
 }
 
 // e^x as m * s, s a power of two: multiplying m first by what e^x is to be
@@ -107,14 +113,13 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline double ReducedExpm1(double r) {
   return r + ReducedExpRest(r);
 }
 
-// e^(x + low), |low| <= ulp(x).
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<float> ExpParts(float x,
-                                                              float low = 0) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<float> ExpParts(float x) {
   const auto [n, r] = ReduceExp(ClampMagnitude(x, 150.f));
   const uint32_t half = static_cast<int32_t>(n) >> 1;
-  return {(1 + ReducedExpm1(r + low)) * PowerOfTwo(half), PowerOfTwo(n - half)};
+  return {(1 + ReducedExpm1(r)) * PowerOfTwo(half), PowerOfTwo(n - half)};
 }
 
+// e^(x + low), |low| <= ulp(x).
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<double> ExpParts(double x,
                                                                double low = 0) {
   const auto [n, r] = ReduceExp(ClampMagnitude(x, 1400.0));
@@ -124,29 +129,20 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<double> ExpParts(double x,
           PowerOfTwo(n - half)};
 }
 
-// e^(-c a^2), c a power of two, |a| <= 16: carries what rounding a^2 loses.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<float> ExpOfSquare(float c,
-                                                                 float a) {
-  const float square = a * a;
-  return ExpParts(-c * square, -c * Fma(a, a, -square));
+// e^r 2^n for n <= 0, not below -218 (-1200): the power of two s is a constant.
+template <class Bits, class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<T> SmallExpParts(Bits n, T r) {
+  constexpr bool kFloat = std::is_same_v<T, float>;
+  return {(1 + ReducedExpm1(r)) * PowerOfTwo(n + (kFloat ? 96 : 600)),
+          kFloat ? 0x1p-96 : 0x1p-600};
 }
 
-// e^(a^2) erfc(a) for a in [0, 12]: a polynomial in (a - 2) / (a + 2).
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Erfcx(float a) {
-  const float inverse = 1 / (a + 2);
-  float t = (a - 2) * inverse;
-  t = Fma(inverse, Fma(-t, a, Fma(-2.f, t + 1, a)), t);  // one Newton step
-  float p = -0.000465449324f;
-  p = Fma(p, t, -0.000759427086f);
-  p = Fma(p, t, 0.00298200175f);
-  p = Fma(p, t, 0.00644097384f);
-  p = Fma(p, t, -0.0214847233f);
-  p = Fma(p, t, -0.0364360847f);
-  p = Fma(p, t, 0.279469907f);
-  p = Fma(p, t, -0.687160909f);
-  p = Fma(p, t, 1.02158272f);
-  const float y = p * inverse;
-  return Fma(inverse, Fma(-y, a, Fma(-2.f, y, p)), y);  // and one here
+// e^-a for a >= 0, with less work than ExpParts(-a).
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline ScaledExp<T> ExpOfMinus(T a) {
+  constexpr T kFar = std::is_same_v<T, float> ? 150 : 800;
+  const auto [n, r] = ReduceExp(Select(a > kFar, -kFar, -a));
+  return SmallExpParts(n, r);
 }
 
 template <class T>
@@ -238,6 +234,31 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Log1p(T u) {
   return Select((w == 1) | (u == T(HUGE_VAL)), u, y);
 }
 
+// ln(1 + u) for u in [0, 1]: 2 atanh(s), s = u / (2 + u) <= 1/3.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Log1pOfUnit(float u) {
+  const float s = u / (2 + u), z = s * s;
+  float p = 0.232243292f;
+  p = Fma(p, z, 0.217065758f);
+  p = Fma(p, z, 0.28592358f);
+  p = Fma(p, z, 0.399997063f);
+  p = Fma(p, z, 0.666666673f);
+  return Fma(p * z, s, 2 * s);
+}
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Log1pOfUnit(double u) {
+  const double s = u / (2 + u), z = s * s;
+  double p = 0.16164045611943532;
+  p = Fma(p, z, 0.088007384861446739);
+  p = Fma(p, z, 0.12001072809590713);
+  p = Fma(p, z, 0.13314144209654936);
+  p = Fma(p, z, 0.15385570064958623);
+  p = Fma(p, z, 0.18181789436132858);
+  p = Fma(p, z, 0.22222222717427863);
+  p = Fma(p, z, 0.28571428567108757);
+  p = Fma(p, z, 0.40000000000014583);
+  p = Fma(p, z, 0.66666666666666659);
+  return Fma(p * z, s, 2 * s);
+}
+
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Tanh(T x) {
   // (e^2a - 1) / (e^2a + 1), where e^2a - 1 loses nothing for small a.
@@ -252,33 +273,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Tanh(T x) {
 // 1 / (1 + e^-x), accurate in the left tail too.
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Sigmoid(T x) {
-  const T e = Exp(-std::fabs(x));
-  return Select<T>(x < 0, e, 1) / (1 + e);
+  const auto [m, s] = ExpOfMinus(std::fabs(x));
+  return Select<T>(x < 0, m * s, 1) / Fma(m, s, T{1});
 }
-
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Erfc(float x) {
-  const float a = std::fabs(ClampMagnitude(x, 12.f));
-  const auto [m, s] = ExpOfSquare(1, a);
-  const float y = Erfcx(a) * m * s;
-  return Select(x < 0, 2 - y, y);
-}
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Erfc(double x) {
-  return std::erfc(x);
-}
-
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline float Erf(float x) {
-  const float z = x * x;
-  float p = 7.80690389e-05f;
-  p = Fma(p, z, -0.00079978531f);
-  p = Fma(p, z, 0.0051871622f);
-  p = Fma(p, z, -0.0268533472f);
-  p = Fma(p, z, 0.112835787f);
-  p = Fma(p, z, -0.37612626f);
-  p = Fma(p, z, 0.128379166f);
-  const float a = std::fabs(x);
-  return Select(a < 1, Fma(p, x, x), std::copysign(1 - Erfc(a), x));
-}
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Erf(double x) { return std::erf(x); }
 
 }  // namespace wengert::kernels
 
