@@ -11,6 +11,19 @@
 
 namespace wengert::kernels {
 
+// The sum of kLanes lanes, a power of two: of halves, of their halves, ..
+template <int kLanes, class T>
+T FoldLanes(const T* lane) {
+  if constexpr (kLanes == 1) {
+    return lane[0];
+  } else {
+    T sum[kLanes / 2];
+    for (int l = 0; l < kLanes / 2; ++l)
+      sum[l] = lane[l] + lane[l + kLanes / 2];
+    return FoldLanes<kLanes / 2>(sum);
+  }
+}
+
 // The sum of term(i) for i < n, best for n up to about 2^15. Lane i % 32 adds
 // term i; after 32 terms each, the lanes go to the totals. Short sums have four
 // lanes.
@@ -39,10 +52,7 @@ T BlockedSum(int64_t n, Term term) {
     i = end;
     for (int l = 0; l < kLanes; ++l) total[l] += part[l];
   }
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) total[l] += total[l + width];
-  }
-  return total[0];
+  return FoldLanes<kLanes>(total);
 }
 
 // The most columns that BlockedRowSum takes.

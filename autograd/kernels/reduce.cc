@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "autograd/kernels/blocked_sum.h"
+#include "autograd/kernels/extreme.h"
 #include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/reduce_loop.h"
 #include "autograd/kernels/vecmath.h"
@@ -71,105 +72,6 @@ struct SumOf {
     std::copy_n(elements, part, y);
   }
 };
-
-// The smallest if kMin, else the largest.
-template <bool kMin>
-struct ExtremeOf {
-  static constexpr bool kFindsPlaces = true;
-  ExtremeOf Combine() const { return {}; }
-
-  template <class T>
-  static bool IsBeyond(T x, T best) {
-    return kMin ? x < best : x > best;
-  }
-  // Whether x takes the place of the best so far.
-  template <class T>
-  static bool Beats(T x, T best) {
-    return IsBeyond(x, best) | ((x != x) & (best == best));
-  }
-
-  template <class T>
-  static void Row(int64_t n, const T* x, T* y, int64_t* at) {
-    const int64_t first = n <= kLanes ? FindBest(n, x) : Find(n, x, Best(n, x));
-    *y = x[first];
-    if (at != nullptr) *at = first;
-  }
-
-  static constexpr int kLanes = 32;
-
-  template <class T>
-  static int64_t FindBest(int64_t n, const T* x) {
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; ++i) {
-      if (Beats(x[i], x[best])) best = i;
-    }
-    return best;
-  }
-
-  template <class T>
-  static T Best(int64_t n, const T* x) {
-    T best[kLanes];
-    int nans[kLanes] = {};
-    std::fill_n(best, kLanes, x[0]);
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) {
-        const T v = x[i + l];
-        best[l] = Select(IsBeyond(v, best[l]), v, best[l]);
-        nans[l] |= v != v;
-      }
-    }
-    T all = best[0];
-    for (int l = 0; l < kLanes; ++l) {
-      if (nans[l]) return std::numeric_limits<T>::quiet_NaN();
-      if (IsBeyond(best[l], all)) all = best[l];
-    }
-    for (; i < n; ++i) {
-      if (Beats(x[i], all)) all = x[i];
-    }
-    return all;
-  }
-
-  // The first i with x[i] == value, or NaN if that is NaN; there is one.
-  template <class T>
-  static int64_t Find(int64_t n, const T* x, T value) {
-    const auto same = [value](T v) {
-      return (v == value) | ((v != v) & (value != value));
-    };
-    constexpr int64_t kBlock = 64;
-    int64_t i = 0;
-    for (; i + kBlock <= n; i += kBlock) {
-      int found = 0;
-      for (int64_t l = 0; l < kBlock; ++l) found |= same(x[i + l]);
-      if (found) break;
-    }
-    while (!same(x[i])) ++i;
-    return i;
-  }
-
-  template <class T>
-  static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
-                      T* y, int64_t* at) {
-    // Indices as wide as T, so that one mask serves both.
-    using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-    T best[kSumColumns];
-    Index place[kSumColumns] = {};
-    std::copy_n(x, width, best);
-    for (int64_t r = 1; r < n; ++r) {
-      for (int64_t j = 0; j < width; ++j) {
-        const T v = x[r * stride + j];
-        const bool beats = Beats(v, best[j]);
-        best[j] = Select(beats, v, best[j]);
-        place[j] = Select(beats, static_cast<Index>(r), place[j]);
-      }
-    }
-    std::copy_n(best, width, y);
-    if (at != nullptr) std::copy_n(place, width, at);
-  }
-};
-
-using MaxOf = ExtremeOf<false>;
-using MinOf = ExtremeOf<true>;
 
 struct LogSumExpOf {
   static constexpr bool kFindsPlaces = false;

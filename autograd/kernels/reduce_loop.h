@@ -44,13 +44,16 @@ void ReduceChunks(Op op, int64_t outer, int64_t n, int64_t inner, int64_t chunk,
                             y + begin);
       }
     }
+    // Of y, inner elements wide; counted on, since divisions take longer than
+    // a short row.
+    int64_t row = begin / tiles;
+    int64_t tile = begin % tiles, part = row % chunks, slice = row / chunks;
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = task / tiles;  // of y, inner elements wide
-      const int64_t column = task % tiles * kSumColumns;
+      const int64_t column = tile * kSumColumns;
       const int64_t width = std::min(kSumColumns, inner - column);
-      const int64_t skipped = row % chunks * chunk;
+      const int64_t skipped = part * chunk;
       const int64_t rows = std::min(chunk, n - skipped);
-      const int64_t start = (row / chunks * n + skipped) * inner + column;
+      const int64_t start = (slice * n + skipped) * inner + column;
       T value[kSumColumns];
       int64_t place[kSumColumns];
       int64_t* at = arg != nullptr ? place : nullptr;
@@ -69,6 +72,12 @@ void ReduceChunks(Op op, int64_t outer, int64_t n, int64_t inner, int64_t chunk,
           arg[out + j] = x_arg != nullptr ? x_arg[flat] : flat;
         }
       }
+      if (++tile < tiles) continue;
+      tile = 0;
+      ++row;
+      if (++part < chunks) continue;
+      part = 0;
+      ++slice;
     }
   });
 }

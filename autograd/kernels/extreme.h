@@ -1,0 +1,168 @@
+// The reductions to the largest or the smallest element and its place, whose
+// loops are in reduce_loop.h. For .cc files.
+#ifndef WENGERT_AUTOGRAD_KERNELS_EXTREME_H_
+#define WENGERT_AUTOGRAD_KERNELS_EXTREME_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "autograd/kernels/blocked_sum.h"
+#include "autograd/kernels/gemm_tile.h"
+
+namespace wengert::kernels {
+
+// Lane by lane, the best of what was seen, the smallest if kMin, and its place.
+template <bool kMin, class T>
+struct BestLanes {
+  // As wide as T, so that one mask serves both.
+  using Index = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  using Values = gemm::Vector<T>;
+  using Places = gemm::Vector<Index>;
+  static constexpr int kWidth = gemm::kWidth<T>;
+
+  Values value;
+  Places place;
+
+  // 0, 1, 2, ..
+  static Places Count() {
+    Places places;
+    for (int l = 0; l < kWidth; ++l) places[l] = l;
+    return places;
+  }
+
+  // What comes later has to be better; the first NaN wins over every number.
+  void See(Values v, Places at) {
+    const auto beats = (kMin ? ~(v >= value) : ~(v <= value)) & Ordered(value);
+    value = beats ? v : value;
+    place = beats ? at : place;
+  }
+
+  // What may have come earlier.
+  void Join(const BestLanes& other) {
+    const Values v = other.value;
+    const auto better = (kMin ? ~(v >= value) : ~(v <= value)) & Ordered(value);
+    const auto same = (v == value) | ~(Ordered(v) | Ordered(value));
+    const auto beats = better | (same & (other.place < place));
+    value = beats ? v : value;
+    place = beats ? other.place : place;
+  }
+
+  // The place of the best of all lanes.
+  template <int kShift = kWidth / 2>
+  Index Place() const {
+    if constexpr (kShift == 0) {
+      return place[0];
+    } else {
+      BestLanes both = *this;
+      both.Join({Turned<kShift>(value), Turned<kShift>(place)});
+      return both.template Place<kShift / 2>();
+    }
+  }
+
+ private:
+  static auto Ordered(Values v) { return v == v; }
+
+  template <int kShift, class V>
+  static V Turned(V v) {
+    return [v]<int... l>(std::integer_sequence<int, l...>) {
+      return __builtin_shufflevector(v, v, (l + kShift) % kWidth...);
+    }
+    (std::make_integer_sequence<int, kWidth>());
+  }
+};
+
+template <bool kMin>
+struct ExtremeOf {
+  static constexpr bool kFindsPlaces = true;
+  ExtremeOf Combine() const { return {}; }
+
+  template <class T>
+  static void Row(int64_t n, const T* x, T* y, int64_t* at) {
+    const int64_t first = n < gemm::kWidth<T> ? FindShort(n, x) : Find(n, x);
+    *y = x[first];
+    if (at != nullptr) *at = first;
+  }
+
+  template <class T>
+  static int64_t FindShort(int64_t n, const T* x) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; ++i) {
+      const bool beyond = kMin ? x[i] < x[best] : x[i] > x[best];
+      if (beyond || (x[i] != x[i] && x[best] == x[best])) best = i;
+    }
+    return best;
+  }
+
+  template <class T>
+  static int64_t Find(int64_t n, const T* x) {
+    using Lanes = BestLanes<kMin, T>;
+    constexpr int kWidth = Lanes::kWidth, kVectors = 4;  // to wait for none
+    using Index = typename Lanes::Index;
+    const auto count = Lanes::Count();
+    Lanes best[kVectors];
+    for (Lanes& b : best) b = {gemm::Load(x), count};
+    int64_t i = 0;
+    const auto see = [&](Lanes& lanes, int64_t i) {
+      lanes.See(gemm::Load(x + i), count + static_cast<Index>(i));
+    };
+    for (; i + kVectors * kWidth <= n; i += kVectors * kWidth) {
+      for (int v = 0; v < kVectors; ++v) see(best[v], i + v * kWidth);
+    }
+    for (; i + kWidth <= n; i += kWidth) see(best[0], i);
+    if (i < n) see(best[1], n - kWidth);  // some for the second time
+    for (int v = 1; v < kVectors; ++v) best[0].Join(best[v]);
+    return best[0].Place();
+  }
+
+  template <class T>
+  static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
+                      T* y, int64_t* at) {
+    constexpr int kWidth = gemm::kWidth<T>;
+    if (width == kSumColumns) {
+      constexpr int kVectors = kSumColumns / kWidth;
+      return FindColumns<kVectors>(
+          n, kWidth, [=](const T* from) { return gemm::Load(from); }, x, stride,
+          y, at);
+    }
+    for (int64_t j = 0; j < width; j += kWidth) {
+      const int part = static_cast<int>(std::min<int64_t>(kWidth, width - j));
+      FindColumns<1>(
+          n, part, [=](const T* from) { return gemm::LoadFirst(from, part); },
+          x + j, stride, y + j, at == nullptr ? nullptr : at + j);
+    }
+  }
+
+  // kVectors side by side, of which load(from) loads the first `part` elements.
+  template <int kVectors, class T, class LoadVector>
+  static void FindColumns(int64_t n, int part, const LoadVector& load,
+                          const T* x, int64_t stride, T* y, int64_t* at) {
+    using Lanes = BestLanes<kMin, T>;
+    using Index = typename Lanes::Index;
+    constexpr int kWidth = Lanes::kWidth;
+    Lanes best[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      best[v] = {load(x + v * kWidth), typename Lanes::Places{}};
+    }
+    for (int64_t r = 1; r < n; ++r) {
+      const auto place = typename Lanes::Places{} + static_cast<Index>(r);
+      for (int v = 0; v < kVectors; ++v) {
+        best[v].See(load(x + r * stride + v * kWidth), place);
+      }
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      for (int l = 0; l < part; ++l) {
+        y[v * kWidth + l] = best[v].value[l];
+        if (at != nullptr) at[v * kWidth + l] = best[v].place[l];
+      }
+    }
+  }
+};
+
+using MaxOf = ExtremeOf<false>;
+using MinOf = ExtremeOf<true>;
+
+}  // namespace wengert::kernels
+
+#endif  // WENGERT_AUTOGRAD_KERNELS_EXTREME_H_
