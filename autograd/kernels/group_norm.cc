@@ -149,11 +149,12 @@ void GroupNorm(const GroupNormSizes& sizes, T eps, const T* x, const T* gain,
     }
   };
   ParallelFor(n_rows, GrainOf(n_rows, width), [&](int64_t begin, int64_t end) {
-    ForEachGroup<T>(begin, end, width, [&](int64_t first, int count) {
-      RowMoments(count, width, eps, x + first * width, mean + first,
-                 rstd + first);
-      for (int64_t r = first; r < first + count; ++r) write(r);
-    });
+    ForEachGroup<T>(begin, end, width, kNormBytes,
+                    [&](int64_t first, int count) {
+                      RowMoments(count, width, eps, x + first * width,
+                                 mean + first, rstd + first);
+                      for (int64_t r = first; r < first + count; ++r) write(r);
+                    });
   });
 }
 
@@ -163,7 +164,8 @@ void GroupNormGrad(const GroupNormSizes& sizes, const T* x, const T* gain,
                    bool accumulate_dx, T* dx, bool accumulate_dgain, T* dgain,
                    bool accumulate_dbias, T* dbias) {
   const auto [batch, channels, places, groups] = sizes;
-  const int64_t n = places, n_groups = groups, n_rows = batch * groups;
+  const int64_t n = places, n_groups = groups;
+  const int64_t n_rows = channels == 0 ? 0 : batch * groups;
   const int64_t members = channels / groups, width = members * n;
   const bool few = n <= kFewPlaces;
   const Spread<T> gains(sizes, few ? gain : nullptr);
@@ -193,30 +195,33 @@ void GroupNormGrad(const GroupNormSizes& sizes, const T* x, const T* gain,
     }
   };
   ParallelFor(n_rows, GrainOf(n_rows, width), [&](int64_t begin, int64_t end) {
-    ForEachGroup<T>(begin, end, width, [&](int64_t first, int count) {
-      ChannelSums(first * members, (first + count) * members, n, members, x,
-                  mean, rstd, dy, sums, sums_h);
-      if (dx == nullptr) return;
-      using Vector = gemm::Vector<T>;
-      const auto add = [&](int l, auto place,
-                           Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-        const int64_t r = first + l;
-        Vector g = place.Load(sums + r * members);
-        Vector gh = place.Load(sums_h + r * members);
-        if (gain != nullptr) {
-          const Vector a = place.Load(gain + r % n_groups * members);
-          g *= a;
-          gh *= a;
-        }
-        part[0] += g;
-        part[1] += gh;
-      };
-      const auto [sum_g, sum_gh] = RowSums<T, 2>(count, members, add);
-      Lanes<T> mean_g, mean_gh;
-      gemm::Store(mean_g, sum_g / static_cast<T>(width));
-      gemm::Store(mean_gh, sum_gh / static_cast<T>(width));
-      for (int l = 0; l < count; ++l) write(first + l, mean_g[l], mean_gh[l]);
-    });
+    ForEachGroup<T>(
+        begin, end, width, kNormBytes, [&](int64_t first, int count) {
+          ChannelSums(first * members, (first + count) * members, n, members, x,
+                      mean, rstd, dy, sums, sums_h);
+          if (dx == nullptr) return;
+          using Vector = gemm::Vector<T>;
+          const auto add = [&](int l, auto place,
+                               Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+            const int64_t r = first + l;
+            Vector g = place.Load(sums + r * members);
+            Vector gh = place.Load(sums_h + r * members);
+            if (gain != nullptr) {
+              const Vector a = place.Load(gain + r % n_groups * members);
+              g *= a;
+              gh *= a;
+            }
+            part[0] += g;
+            part[1] += gh;
+          };
+          const auto [sum_g, sum_gh] = RowSums<T, 2>(count, members, add);
+          Lanes<T> mean_g, mean_gh;
+          gemm::Store(mean_g, sum_g / static_cast<T>(width));
+          gemm::Store(mean_gh, sum_gh / static_cast<T>(width));
+          for (int l = 0; l < count; ++l) {
+            write(first + l, mean_g[l], mean_gh[l]);
+          }
+        });
   });
   const auto over_batch = [batch = batch, channels = channels](
                               const T* parts, bool accumulate, T* sum) {

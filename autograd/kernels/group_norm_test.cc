@@ -178,6 +178,10 @@ TEST(GroupNormKernelTest, Empty) {
   EXPECT_EQ(no_images.dbias, std::vector<float>(4));
   const Norm<float> no_places({2, 4, 0, 2}, true);
   EXPECT_EQ(no_places.dgain, std::vector<float>(4));
+  for (const int64_t places : {3, 65}) {
+    const Norm<float> no_channels({2, 0, places, 2}, true);
+    EXPECT_TRUE(no_channels.dgain.empty());
+  }
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ template <class T>
 void LayerNorm(int64_t rows, int64_t width, T eps, const T* x, const T* gain,
                const T* bias, T* y, T* mean, T* rstd) {
   ParallelFor(rows, GrainOf(rows, width), [=](int64_t begin, int64_t end) {
-    ForEachGroup<T>(begin, end, width, [=](int64_t r, int n) {
+    ForEachGroup<T>(begin, end, width, kNormBytes, [=](int64_t r, int n) {
       RowMoments(n, width, eps, x + r * width, At(mean, r), rstd + r);
       Normalize(n, width, x + r * width, gain, bias, At(mean, r), rstd + r,
                 y + r * width);
@@ -120,7 +120,7 @@ void LayerNormGrad(int64_t rows, int64_t width, const T* x, const T* gain,
           if (of_gain != nullptr) std::fill_n(of_gain, width, T(0));
           if (of_bias != nullptr) std::fill_n(of_bias, width, T(0));
           ForEachGroup<T>(i * chunk, std::min(rows, (i + 1) * chunk), width,
-                          [&](int64_t r, int n) {
+                          kNormBytes, [&](int64_t r, int n) {
                             RowsGrad(n, width, x + r * width, gain, At(mean, r),
                                      rstd + r, dy + r * width, accumulate_dx,
                                      At(dx, r * width), of_gain, of_bias);

@@ -13,6 +13,10 @@
 
 namespace wengert::kernels {
 
+// What the rows of a group of a norm have at most: they stay in the
+// first-level cache.
+inline constexpr int64_t kNormBytes = 1 << 15;
+
 // Sums of the rows that RowMoments takes, a lane each.
 template <class T>
 struct RowResiduals {

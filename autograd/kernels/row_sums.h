@@ -24,6 +24,7 @@ struct WholeVector {
 
   Vector Load(const T* row) const { return gemm::Load(row + j); }
   void Store(T* row, Vector v) const { gemm::Store(row + j, v); }
+  static Vector Or(Vector v, Vector) { return v; }
   static Vector OrZero(Vector v) { return v; }
 };
 
@@ -37,8 +38,8 @@ struct PartVector {
 
   Vector Load(const T* row) const { return gemm::LoadFirst(row + j, n); }
   void Store(T* row, Vector v) const { gemm::StoreFirst(row + j, v, n); }
-  // v with 0 in the lanes behind.
-  Vector OrZero(Vector v) const {
+  // v with `rest` in the lanes behind.
+  Vector Or(Vector v, Vector rest) const {
     using Integer = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
     static constexpr auto kIndex = [] {
       std::array<Integer, gemm::kWidth<T>> index;
@@ -47,8 +48,9 @@ struct PartVector {
     }();
     decltype(v < v) index;
     std::memcpy(&index, kIndex.data(), sizeof(index));
-    return index < static_cast<Integer>(n) ? v : Vector{};
+    return index < static_cast<Integer>(n) ? v : rest;
   }
+  Vector OrZero(Vector v) const { return Or(v, Vector{}); }
 };
 
 // fn(place) for each vector of the elements begin <= j < end of a row.
@@ -62,8 +64,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ForEachVector(int64_t begin,
   if (j < end) fn(PartVector<T>{j, static_cast<int>(end - j)});
 }
 
-// fn(first row, a constant number of rows) for `rows` rows: several chains of
-// additions at once, and what all rows share is loaded once for a few.
+// fn(first row, a constant number of rows) for `rows` rows: what all rows share
+// is loaded once for a few.
 template <class Fn>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ForEachFew(int rows, const Fn& fn) {
   int r = 0;
@@ -71,56 +73,54 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ForEachFew(int rows, const Fn& fn) {
   for (; r < rows; ++r) fn(r, std::integral_constant<int, 1>());
 }
 
-// Rows of `width` that are worked on together: up to a vector's lanes of them,
-// as long as they fit in the first-level cache, and at least a few.
-template <class T>
-int RowsTogether(int64_t rows, int64_t width) {
-  const int64_t fit =
-      (int64_t{1} << 15) / sizeof(T) / std::max<int64_t>(1, width);
-  return static_cast<int>(
-      std::min<int64_t>({rows, gemm::kWidth<T>, std::max<int64_t>(4, fit)}));
-}
-
-// fn(r, n) for the rows begin <= r < end in groups of n from r on.
+// fn(r, n) for the rows begin <= r < end in groups of n from r on: up to a
+// vector's lanes of rows, as long as they have at most `bytes`, and at least a
+// few. Of groups that are small for the first-level cache, reading one goes
+// along with writing the one before.
 template <class T, class Fn>
-void ForEachGroup(int64_t begin, int64_t end, int64_t width, const Fn& fn) {
-  for (int64_t r = begin; r < end;) {
-    const int n = RowsTogether<T>(end - r, width);
-    fn(r, n);
-    r += n;
+void ForEachGroup(int64_t begin, int64_t end, int64_t width, int64_t bytes,
+                  const Fn& fn) {
+  const int64_t fit = bytes / sizeof(T) / std::max<int64_t>(1, width);
+  const int64_t most =
+      std::min<int64_t>(gemm::kWidth<T>, std::max<int64_t>(4, fit));
+  for (int64_t r = begin; r < end; r += most) {
+    fn(r, static_cast<int>(std::min(most, end - r)));
   }
 }
 
 // kSums sums over each of up to a vector's lanes of rows; lane r has row r's,
 // lanes behind the rows 0. add(r, place, part) adds the terms of a vector to
-// part[0], part[1], ... Each of the lanes of part takes 32 terms, which then go
-// to the totals.
+// part[0], part[1], ... Each of the lanes of the parts takes about 32 terms,
+// which then go to the totals.
 template <class T, int kSums, class Add>
 std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width,
                                            const Add& add) {
   using Vector = gemm::Vector<T>;
   constexpr int kWidth = gemm::kWidth<T>;
-  constexpr int64_t kBlock = 32 * kWidth;
+  constexpr int kChains = 4;  // of additions, as one waits for the last
+  constexpr int64_t kStep = kChains * kWidth, kBlock = 32 * kStep;
   Vector sums[kSums][kWidth] = {};
-  ForEachFew(rows, [&](int r, auto few) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-    constexpr int kFew = decltype(few)::value;
-    Vector total[kFew][kSums] = {};
-    for (int64_t j = 0; j < width; j += kBlock) {
-      Vector part[kFew][kSums] = {};
-      ForEachVector<T>(j, std::min(width, j + kBlock),
-                       [&](auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+  for (int r = 0; r < rows; ++r) {
+    Vector total[kSums] = {};
+    for (int64_t j = 0; j < width;) {
+      Vector part[kChains][kSums] = {};
+      const int64_t end = std::min(width, j + kBlock);
+      for (; j + kStep <= end; j += kStep) {
 #pragma GCC unroll 4
-                         for (int q = 0; q < kFew; ++q)
-                           add(r + q, place, part[q]);
-                       });
-      for (int q = 0; q < kFew; ++q) {
-        for (int i = 0; i < kSums; ++i) total[q][i] += part[q][i];
+        for (int q = 0; q < kChains; ++q) {
+          add(r, WholeVector<T>{j + q * kWidth}, part[q]);
+        }
+      }
+      ForEachVector<T>(j, end, [&](auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        add(r, place, part[0]);
+      });
+      j = end;
+      for (int i = 0; i < kSums; ++i) {
+        total[i] += (part[0][i] + part[1][i]) + (part[2][i] + part[3][i]);
       }
     }
-    for (int q = 0; q < kFew; ++q) {
-      for (int i = 0; i < kSums; ++i) sums[i][r + q] = total[q][i];
-    }
-  });
+    for (int i = 0; i < kSums; ++i) sums[i][r] = total[i];
+  }
   std::array<Vector, kSums> result;
   for (int i = 0; i < kSums; ++i) {
     Vector* const lanes = sums[i];

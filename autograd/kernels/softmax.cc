@@ -2,84 +2,136 @@
 
 #include <algorithm>
 
-#include "autograd/kernels/blocked_sum.h"
+#include "absl/base/attributes.h"
+#include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
-#include "autograd/kernels/softmax_row.h"
+#include "autograd/kernels/row_sums.h"
+#include "autograd/kernels/softmax_rows.h"
 #include "autograd/kernels/vecmath.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
 namespace {
 
-// fn(offset of the row) for every row.
-template <class Fn>
-void ForEachRow(int64_t rows, int64_t width, const Fn& fn) {
+template <class T>
+using Lanes = T[gemm::kWidth<T>];
+
+constexpr int64_t kGroupBytes = 1 << 13;
+
+// fn(n, offset of the first) for every group of n rows.
+template <class T, class Fn>
+void ForEachRows(int64_t rows, int64_t width, const Fn& fn) {
   ParallelFor(rows, GrainOf(rows, width), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) fn(r * width);
+    ForEachGroup<T>(begin, end, width, kGroupBytes,
+                    [&](int64_t r, int n) { fn(n, r * width); });
   });
+}
+
+// What softmax subtracts: the rows' maxima, or 0 where that is -inf, so that
+// exp(x - shift) is no NaN but 0; such rows are not alive.
+template <class T>
+void Shifts(int rows, int64_t width, const T* x, T* shift, bool* alive) {
+  RowMaxima(rows, width, x, shift);
+  for (int r = 0; r < gemm::kWidth<T>; ++r) {
+    alive[r] = shift[r] != -kInfinity<T>;
+    shift[r] = Select<T>(alive[r], shift[r], 0);
+  }
 }
 
 }  // namespace
 
 template <class T>
 void Softmax(int64_t rows, int64_t width, const T* x, T* y) {
-  ForEachRow(rows, width, [=](int64_t row) {
-    const T* from = x + row;
-    T* to = y + row;
-    const T max = RowMax(width, from);
-    if (max == -kInfinity<T>) {
-      std::fill_n(to, width, T(0));
-      return;
+  ForEachRows<T>(rows, width, [=](int n, int64_t at) {
+    using Vector = gemm::Vector<T>;
+    const T* const from = x + at;
+    T* const to = y + at;
+    Lanes<T> shift, scale;
+    bool alive[gemm::kWidth<T>];
+    Shifts(n, width, from, shift, alive);
+    const auto add = [&](int r, auto place,
+                         Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      const Vector e = ExpLanes<T>(place.Load(from + r * width) - shift[r]);
+      place.Store(to + r * width, e);
+      part[0] += place.OrZero(e);
+    };
+    gemm::Store(scale, RowSums<T, 1>(n, width, add)[0]);
+    for (int r = 0; r < gemm::kWidth<T>; ++r) {
+      scale[r] = Select<T>(alive[r], 1 / scale[r], 0);
     }
-    ExpRow(width, from, max, to);
-    const T scale = 1 / BlockedSum<T>(width, [=](int64_t i) { return to[i]; });
-    for (int64_t i = 0; i < width; ++i) to[i] *= scale;
+    const auto value = [&](int r, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      return place.Load(to + r * width) * scale[r];
+    };
+    WriteRows(n, width, false, value, to);
   });
 }
 
 template <class T>
 void SoftmaxGrad(int64_t rows, int64_t width, const T* y, const T* dy,
                  bool accumulate, T* dx) {
-  ForEachRow(rows, width, [=](int64_t row) {
-    const T *p = y + row, *dp = dy + row;
-    const T mean =
-        BlockedSum<T>(width, [=](int64_t i) { return p[i] * dp[i]; });
-    WriteRow(
-        width, accumulate, [=](int64_t i) { return p[i] * (dp[i] - mean); },
-        dx + row);
+  ForEachRows<T>(rows, width, [=](int n, int64_t at) {
+    const T *const p = y + at, *const dp = dy + at;
+    const auto add = [=](int r, auto place,
+                         gemm::Vector<T>* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      part[0] = gemm::MultiplyAdd<T>(place.Load(p + r * width),
+                                     place.Load(dp + r * width), part[0]);
+    };
+    Lanes<T> mean;
+    gemm::Store(mean, RowSums<T, 1>(n, width, add)[0]);
+    const auto value = [&](int r, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      return place.Load(p + r * width) * (place.Load(dp + r * width) - mean[r]);
+    };
+    WriteRows(n, width, accumulate, value, dx + at);
   });
 }
 
 template <class T>
 void LogSoftmax(int64_t rows, int64_t width, const T* x, T* y) {
-  ForEachRow(rows, width, [=](int64_t row) {
-    const T* from = x + row;
-    T* to = y + row;
-    const T max = RowMax(width, from);
-    if (max == -kInfinity<T>) {
-      std::fill_n(to, width, max);
-      return;
+  ForEachRows<T>(rows, width, [=](int n, int64_t at) {
+    const T* const from = x + at;
+    Lanes<T> shift, log_sum;
+    bool alive[gemm::kWidth<T>];
+    Shifts(n, width, from, shift, alive);
+    const auto add = [&](int r, auto place,
+                         gemm::Vector<T>* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      part[0] +=
+          place.OrZero(ExpLanes<T>(place.Load(from + r * width) - shift[r]));
+    };
+    gemm::Store(log_sum, RowSums<T, 1>(n, width, add)[0]);
+    for (int r = 0; r < gemm::kWidth<T>; ++r) {
+      log_sum[r] = Select<T>(alive[r], Log(log_sum[r]), 0);
     }
-    const T log_sum = Log(
-        BlockedSum<T>(width, [=](int64_t i) { return Exp(from[i] - max); }));
-    WENGERT_INDEPENDENT
-    for (int64_t i = 0; i < width; ++i) to[i] = (from[i] - max) - log_sum;
+    const auto value = [&](int r, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      return (place.Load(from + r * width) - shift[r]) - log_sum[r];
+    };
+    WriteRows(n, width, false, value, y + at);
   });
 }
 
 template <class T>
 void LogSoftmaxGrad(int64_t rows, int64_t width, const T* y, const T* dy,
                     bool accumulate, T* dx) {
-  ForEachRow(rows, width, [=](int64_t row) {
-    const T *logp = y + row, *d = dy + row;
-    if (RowMax(width, logp) == -kInfinity<T>) {
-      if (!accumulate) std::fill_n(dx + row, width, T(0));
-      return;
+  ForEachRows<T>(rows, width, [=](int n, int64_t at) {
+    const T *const logp = y + at, *const d = dy + at;
+    const auto add = [=](int r, auto place, gemm::Vector<T>* part)
+                         ABSL_ATTRIBUTE_ALWAYS_INLINE {
+                           part[0] += place.Load(d + r * width);
+                         };
+    Lanes<T> max, sum;
+    RowMaxima(n, width, logp, max);
+    gemm::Store(sum, RowSums<T, 1>(n, width, add)[0]);
+    for (int r = 0; r < n; ++r) {
+      T* const to = dx + at + r * width;
+      if (max[r] == -kInfinity<T>) {
+        if (!accumulate) std::fill_n(to, width, T(0));
+        continue;
+      }
+      const auto value = [&](int, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        const auto p = ExpLanes<T>(place.Load(logp + r * width));
+        return place.Load(d + r * width) - p * sum[r];
+      };
+      WriteRows(1, width, accumulate, value, to);
     }
-    const T sum = BlockedSum<T>(width, [=](int64_t i) { return d[i]; });
-    WriteRow(
-        width, accumulate, [=](int64_t i) { return d[i] - Exp(logp[i]) * sum; },
-        dx + row);
   });
 }
 

@@ -151,6 +151,39 @@ TYPED_TEST(SoftmaxTest, TheLargestIsFoundWhereverItStands) {
   }
 }
 
+// Rows side by side in a vector stay apart, at the end of a row too.
+TYPED_TEST(SoftmaxTest, NanAndMaskedRowsStayApart) {
+  using T = TypeParam;
+  for (const int64_t width : {3, 16, 33, 130}) {
+    const int64_t rows = 21;
+    auto x = RandomVector<T>(rows * width, 1, -5, 5);
+    const auto dy = RandomVector<T>(rows * width, 2);
+    std::vector<T> y(x.size()), bad_y(x.size()), dx(x.size()), bad_dx(x.size());
+    for (const bool log : {false, true}) {
+      const auto f = log ? LogSoftmax<T> : Softmax<T>;
+      const auto df = log ? LogSoftmaxGrad<T> : SoftmaxGrad<T>;
+      std::vector<T> bad = x;
+      bad[3 * width + width - 1] = T(NAN);
+      std::fill_n(bad.begin() + 5 * width, width, T(-kInf));
+      f(rows, width, x.data(), y.data());
+      f(rows, width, bad.data(), bad_y.data());
+      df(rows, width, y.data(), dy.data(), false, dx.data());
+      df(rows, width, bad_y.data(), dy.data(), false, bad_dx.data());
+      for (int64_t i = 0; i < rows * width; ++i) {
+        if (i / width == 3) {
+          EXPECT_TRUE(std::isnan(bad_y[i]) && std::isnan(bad_dx[i]));
+        } else if (i / width == 5) {
+          EXPECT_EQ(bad_y[i], log ? T(-kInf) : T(0));
+          EXPECT_EQ(bad_dx[i], T(0));
+        } else {
+          EXPECT_EQ(bad_y[i], y[i]);
+          EXPECT_EQ(bad_dx[i], dx[i]);
+        }
+      }
+    }
+  }
+}
+
 TEST(SoftmaxBitsTest, SameBitsForAnyNumberOfThreadsAndEqualRows) {
   const int64_t rows = 400, width = 131;
   auto x = RandomVector<float>(rows * width, 1);

@@ -3,13 +3,15 @@
 #include "autograd/kernels/group_norm.h"
 
 #include "autograd/ops.h"
+#include "autograd/ops/norm_rows.h"
 #include "autograd/ops/op_util.h"
 
 namespace wengert {
 namespace {
 
 kernels::GroupNormSizes CheckedSizes(const Tensor& x, int64_t groups,
-                                     const Tensor& gain, const Tensor& bias) {
+                                     const Tensor& gain, const Tensor& bias,
+                                     double eps) {
   CheckFloats("GroupNorm", {x}, {gain, bias});
   const int64_t channels = x.rank() < 2 ? 0 : x.dim(1);
   const auto fits = [&](const Tensor& p) {
@@ -22,6 +24,7 @@ kernels::GroupNormSizes CheckedSizes(const Tensor& x, int64_t groups,
           "; wanted x [B, C, ...] with a C that the groups divide, gain [C], "
           "bias [C]");
   }
+  CheckEps("GroupNorm", eps);
   const int64_t planes = x.dim(0) * channels;
   return {.batch = x.dim(0),
           .channels = channels,
@@ -35,7 +38,8 @@ kernels::GroupNormSizes CheckedSizes(const Tensor& x, int64_t groups,
 // dx = rstd (e - mean(e) - h mean(e h)), dgain = sum dy h, dbias = sum dy
 Tensor GroupNorm(const Tensor& x, int64_t groups, const Tensor& gain,
                  const Tensor& bias, double eps) {
-  const kernels::GroupNormSizes sizes = CheckedSizes(x, groups, gain, bias);
+  const kernels::GroupNormSizes sizes =
+      CheckedSizes(x, groups, gain, bias, eps);
   const DType dtype = x.dtype();
   Tensor y = Tensor::Empty(x.shape(), dtype);
   Tensor mean = Tensor::Empty({sizes.batch, groups}, dtype);
@@ -73,7 +77,8 @@ Tensor GroupNorm(const Tensor& x, int64_t groups, const Tensor& gain,
 
 Tensor GroupNormComposed(const Tensor& x, int64_t groups, const Tensor& gain,
                          const Tensor& bias, double eps) {
-  const auto [batch, channels, places, n] = CheckedSizes(x, groups, gain, bias);
+  const auto [batch, channels, places, n] =
+      CheckedSizes(x, groups, gain, bias, eps);
   const Tensor rows = Reshape(x, Shape{batch * n, channels / n * places});
   Tensor y = Reshape(LayerNormComposed(rows, {}, {}, eps),
                      Shape{batch, channels, places});

@@ -50,6 +50,10 @@ TEST(GroupNormTest, Errors) {
                 HasSubstr("gain float32 [3]"));
     EXPECT_THAT(ErrorOf([&] { op(Tensor::Zeros({4}), 2, {}, {}, 1e-5); }),
                 HasSubstr("x float32 [4]"));
+    EXPECT_EQ(ErrorOf([&] { op(x, 2, {}, {}, -1e-5); }),
+              "GroupNorm: eps -1e-05; wanted at least 0");
+    EXPECT_EQ(ErrorOf([&] { op(x, 2, {}, {}, NAN); }),
+              "GroupNorm: eps nan; wanted at least 0");
     EXPECT_THAT(ErrorOf([&] { op({}, 2, {}, {}, 1e-5); }),
                 StartsWith("GroupNorm: got undefined"));
   }

@@ -9,7 +9,8 @@ namespace wengert {
 
 namespace {
 
-NormRows CheckedRows(const Tensor& x, const Tensor& gain, const Tensor& bias) {
+NormRows CheckedRows(const Tensor& x, const Tensor& gain, const Tensor& bias,
+                     double eps) {
   CheckFloats("LayerNorm", {x}, {gain, bias});
   const auto rows = NormRowsOf(x, gain, bias);
   if (!rows) {
@@ -17,6 +18,7 @@ NormRows CheckedRows(const Tensor& x, const Tensor& gain, const Tensor& bias) {
           Describe(bias), "; wanted x [..., C], gain [C], bias [C], where C ",
           "may be several axes");
   }
+  CheckEps("LayerNorm", eps);
   return *rows;
 }
 
@@ -26,7 +28,7 @@ NormRows CheckedRows(const Tensor& x, const Tensor& gain, const Tensor& bias) {
 // dx = rstd (e - mean(e) - h mean(e h)), dgain = sum dy h, dbias = sum dy
 Tensor LayerNorm(const Tensor& x, const Tensor& gain, const Tensor& bias,
                  double eps) {
-  const NormRows n = CheckedRows(x, gain, bias);
+  const NormRows n = CheckedRows(x, gain, bias, eps);
   const DType dtype = x.dtype();
   Tensor y = Tensor::Empty(x.shape(), dtype);
   Tensor mean = Tensor::Empty({n.rows}, dtype);
@@ -63,7 +65,7 @@ Tensor LayerNorm(const Tensor& x, const Tensor& gain, const Tensor& bias,
 
 Tensor LayerNormComposed(const Tensor& x, const Tensor& gain,
                          const Tensor& bias, double eps) {
-  const NormRows n = CheckedRows(x, gain, bias);
+  const NormRows n = CheckedRows(x, gain, bias, eps);
   const ReduceOptions keep{.keep_dims = true};
   const Tensor rows = AsRows(x, n);
   Tensor mean = Mean(rows, -1, keep);

@@ -132,6 +132,13 @@ TEST(LayerNormTest, Errors) {
               HasSubstr("gain float32 [1, 3]"));
   EXPECT_THAT(ErrorOf([&] { LayerNorm(Tensor::Scalar(1)); }),
               StartsWith("LayerNorm: x float32 []"));
+  for (Op op : {LayerNorm, LayerNormComposed}) {
+    EXPECT_EQ(ErrorOf([&] { op(x, {}, {}, -1e-5); }),
+              "LayerNorm: eps -1e-05; wanted at least 0");
+    EXPECT_EQ(ErrorOf([&] { op(x, {}, {}, NAN); }),
+              "LayerNorm: eps nan; wanted at least 0");
+    op(x, {}, {}, 0);
+  }
   EXPECT_THAT(ErrorOf([&] { LayerNorm({}); }),
               StartsWith("LayerNorm: got undefined"));
   EXPECT_THAT(ErrorOf([&] { LayerNorm(x, good.To(DType::kFloat64)); }),

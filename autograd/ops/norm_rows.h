@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "autograd/ops.h"
+#include "autograd/ops/op_util.h"
 #include "autograd/shape.h"
 #include "autograd/tensor.h"
 
@@ -29,6 +30,11 @@ inline std::optional<NormRows> NormRowsOf(const Tensor& x, const Tensor& gain,
   }
   const int64_t width = last.size();
   return NormRows{width == 0 ? 0 : x.size() / width, width};
+}
+
+// Throws unless eps, which is added to a mean of squares, is at least 0.
+inline void CheckEps(const char* op, double eps) {
+  if (!(eps >= 0)) Throw(op, "eps ", eps, "; wanted at least 0");
 }
 
 // x [rows, width], and a gain or bias [width].

@@ -21,6 +21,7 @@ NormRows CheckedRows(const Tensor& x, const Tensor& gain) {
 }
 
 double EpsOr(std::optional<double> eps, DType dtype) {
+  if (eps) CheckEps("RmsNorm", *eps);
   return eps ? *eps : WithFloat(dtype, [](auto t) -> double {
     return std::numeric_limits<decltype(t)>::epsilon();
   });

@@ -55,6 +55,10 @@ TEST(RmsNormTest, Errors) {
     EXPECT_EQ(ErrorOf([&] { op(x, Tensor::Zeros({4}), {}); }),
               "RmsNorm: x float32 [4, 3], gain float32 [4]; wanted x [..., C], "
               "gain [C], where C may be several axes");
+    EXPECT_EQ(ErrorOf([&] { op(x, {}, -1.); }),
+              "RmsNorm: eps -1; wanted at least 0");
+    EXPECT_EQ(ErrorOf([&] { op(x, {}, NAN); }),
+              "RmsNorm: eps nan; wanted at least 0");
     EXPECT_THAT(ErrorOf([&] { op(Tensor::Scalar(1), {}, {}); }),
                 HasSubstr("x float32 []"));
     EXPECT_THAT(
