@@ -146,13 +146,21 @@ struct FindOf {
   }
   static void Columns(int64_t n, int64_t width, const bool* x, int64_t stride,
                       bool* y, int64_t*) {
-    std::fill_n(y, width, !wanted);
-    for (int64_t r = 0; r < n; ++r) {
-      const bool* row = x + r * stride;
-      for (int64_t j = 0; j < width; ++j) {
-        y[j] = wanted ? y[j] | row[j] : y[j] & row[j];
+    const auto run = [=](auto columns) {  // an int64_t, or a constant
+      bool found[kSumColumns];
+      std::fill_n(found, kSumColumns, !wanted);
+      for (int64_t r = 0; r < n; ++r) {
+        const bool* row = x + r * stride;
+        for (int64_t j = 0; j < columns; ++j) {
+          found[j] = wanted ? found[j] | row[j] : found[j] & row[j];
+        }
       }
+      std::copy_n(found, width, y);
+    };
+    if (width == kSumColumns) {
+      return run(std::integral_constant<int64_t, kSumColumns>());
     }
+    run(width);
   }
 };
 
