@@ -10,6 +10,7 @@
 #include "autograd/kernels/extreme.h"
 #include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/reduce_loop.h"
+#include "autograd/kernels/softmax_row.h"
 #include "autograd/kernels/vecmath.h"
 
 namespace wengert::kernels {
@@ -79,8 +80,7 @@ struct LogSumExpOf {
 
   template <class T>
   static void Row(int64_t n, const T* x, T* y, int64_t*) {
-    T largest = -std::numeric_limits<T>::infinity();
-    if (n > 0) MaxOf::Row<T>(n, x, &largest, nullptr);
+    const T largest = RowMax(n, x);
     *y = largest;
     if (!std::isfinite(largest)) return;
     const auto term = [=](int64_t i) { return Exp(x[i] - largest); };
