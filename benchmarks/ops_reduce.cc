@@ -69,6 +69,23 @@ void RegisterForward(const std::string& name, const Work& work, F f) {
   });
 }
 
+// The same of a reduction without a gradient, x being `value` everywhere.
+template <class F>
+void RegisterDecision(const char* name, double value, DType dtype, F f) {
+  const double size = dtype == DType::kBool ? 0.25 : 1;  // of a float's bytes
+  for (const Shape& shape : {Shape{768, 512}, Shape{1024, 1536}}) {
+    const auto add = [&](const char* along, const Axes& axes) {
+      const Tensor x = Tensor::Full(shape, value).To(dtype);
+      RegisterForward(NameOf(name, shape, along),
+                      {.bytes = size * Bytes(shape)},
+                      [=] { return f(x, axes); });
+    };
+    add("All", Axes());
+    add("First", Axes(0));
+    add("Last", Axes(1));
+  }
+}
+
 void RegisterSorts() {
   for (const Shape& shape :
        {Shape{512, 65}, Shape{64, 50257}, Shape{1, 1 << 20}}) {
@@ -116,6 +133,8 @@ void RegisterReduce() {
   RegisterReduction(
       "BM_Sum", [](T x, A a) { return Sum(x, a); }, 1);
   RegisterReduction(
+      "BM_Mean", [](T x, A a) { return Mean(x, a); }, 1);
+  RegisterReduction(
       "BM_Max", [](T x, A a) { return Max(x, a); }, 2);
   RegisterReduction(
       "BM_Min", [](T x, A a) { return Min(x, a); }, 2);
@@ -133,6 +152,15 @@ void RegisterReduce() {
       "BM_Norm3.5", [](T x, A a) { return Norm(x, 3.5, a); }, 2);
   RegisterReduction(
       "BM_LogSumExp", [](T x, A a) { return LogSumExp(x, a); }, 2);
+  RegisterDecision("BM_ArgMax", 1, DType::kFloat32,
+                   [](T x, A a) { return ArgMax(x, a); });
+  RegisterDecision("BM_ArgMin", 1, DType::kFloat32,
+                   [](T x, A a) { return ArgMin(x, a); });
+  // Values that end no search early.
+  RegisterDecision("BM_Any", 0, DType::kBool,
+                   [](T x, A a) { return Any(x, a); });
+  RegisterDecision("BM_All", 1, DType::kBool,
+                   [](T x, A a) { return All(x, a); });
   RegisterAlong(
       "BM_CumSum", [](T x, int a) { return CumSum(x, a); }, 2, 2);
   RegisterAlong(

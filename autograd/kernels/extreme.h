@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -34,35 +35,42 @@ struct BestLanes {
 
   // What comes later has to be better; the first NaN wins over every number.
   void See(Values v, Places at) {
-    const auto beats = (kMin ? ~(v >= value) : ~(v <= value)) & Ordered(value);
+    const auto beats = Beats(v, value);
     value = beats ? v : value;
     place = beats ? at : place;
   }
 
-  // What may have come earlier.
-  void Join(const BestLanes& other) {
-    const Values v = other.value;
-    const auto better = (kMin ? ~(v >= value) : ~(v <= value)) & Ordered(value);
-    const auto same = (v == value) | ~(Ordered(v) | Ordered(value));
-    const auto beats = better | (same & (other.place < place));
-    value = beats ? v : value;
-    place = beats ? other.place : place;
-  }
-
-  // The place of the best of all lanes.
-  template <int kShift = kWidth / 2>
-  Index Place() const {
-    if constexpr (kShift == 0) {
-      return place[0];
-    } else {
-      BestLanes both = *this;
-      both.Join({Turned<kShift>(value), Turned<kShift>(place)});
-      return both.template Place<kShift / 2>();
+  // The first place of the best of all lanes of n > 0.
+  static Index FirstOfBest(int n, const BestLanes* lanes) {
+    const auto better = [](Values a, Values b) { return Beats(a, b) ? a : b; };
+    Values best = lanes[0].value;
+    for (int v = 1; v < n; ++v) best = better(lanes[v].value, best);
+    best = Fold(best, better);
+    const auto lesser = [](Places a, Places b) { return a < b ? a : b; };
+    Places first = Places{} + std::numeric_limits<Index>::max();
+    for (int v = 0; v < n; ++v) {
+      const auto same =
+          (lanes[v].value == best) | ~(Ordered(lanes[v].value) | Ordered(best));
+      first = same ? lesser(lanes[v].place, first) : first;
     }
+    return Fold(first, lesser)[0];
   }
 
  private:
   static auto Ordered(Values v) { return v == v; }
+  static auto Beats(Values v, Values best) {
+    return (kMin ? ~(v >= best) : ~(v <= best)) & Ordered(best);
+  }
+
+  // f of all lanes, in each.
+  template <int kShift = kWidth / 2, class V, class F>
+  static V Fold(V v, F f) {
+    if constexpr (kShift == 0) {
+      return v;
+    } else {
+      return Fold<kShift / 2>(f(v, Turned<kShift>(v)), f);
+    }
+  }
 
   template <int kShift, class V>
   static V Turned(V v) {
@@ -98,22 +106,27 @@ struct ExtremeOf {
   template <class T>
   static int64_t Find(int64_t n, const T* x) {
     using Lanes = BestLanes<kMin, T>;
-    constexpr int kWidth = Lanes::kWidth, kVectors = 4;  // to wait for none
     using Index = typename Lanes::Index;
-    const auto count = Lanes::Count();
+    constexpr int kWidth = Lanes::kWidth, kVectors = 4;  // to wait for none
     Lanes best[kVectors];
-    for (Lanes& b : best) b = {gemm::Load(x), count};
-    int64_t i = 0;
-    const auto see = [&](Lanes& lanes, int64_t i) {
-      lanes.See(gemm::Load(x + i), count + static_cast<Index>(i));
-    };
-    for (; i + kVectors * kWidth <= n; i += kVectors * kWidth) {
-      for (int v = 0; v < kVectors; ++v) see(best[v], i + v * kWidth);
+    for (int v = 0; v < kVectors; ++v) {
+      best[v] = {gemm::Load(x), typename Lanes::Places{} - v * kWidth};
     }
-    for (; i + kWidth <= n; i += kWidth) see(best[0], i);
-    if (i < n) see(best[1], n - kWidth);  // some for the second time
-    for (int v = 1; v < kVectors; ++v) best[0].Join(best[v]);
-    return best[0].Place();
+    // So far the place of a vector's first lane, less where in `best` it is.
+    const auto see = [&](int v, int64_t from, int64_t i) {
+      best[v].See(gemm::Load(x + from),
+                  typename Lanes::Places{} + static_cast<Index>(i));
+    };
+    int64_t i = 0;
+    for (; i + kVectors * kWidth <= n; i += kVectors * kWidth) {
+      for (int v = 0; v < kVectors; ++v) see(v, i + v * kWidth, i);
+    }
+    for (; i + kWidth <= n; i += kWidth) see(0, i, i);
+    if (i < n) see(0, n - kWidth, n - kWidth);  // some for the second time
+    for (int v = 0; v < kVectors; ++v) {
+      best[v].place += Lanes::Count() + static_cast<Index>(v * kWidth);
+    }
+    return Lanes::FirstOfBest(kVectors, best);
   }
 
   template <class T>

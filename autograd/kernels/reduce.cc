@@ -10,6 +10,7 @@
 #include "autograd/kernels/extreme.h"
 #include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/reduce_loop.h"
+#include "autograd/kernels/softmax_row.h"
 #include "autograd/kernels/vecmath.h"
 
 namespace wengert::kernels {
@@ -79,8 +80,7 @@ struct LogSumExpOf {
 
   template <class T>
   static void Row(int64_t n, const T* x, T* y, int64_t*) {
-    T largest = -std::numeric_limits<T>::infinity();
-    if (n > 0) MaxOf::Row<T>(n, x, &largest, nullptr);
+    const T largest = RowMax(n, x);
     *y = largest;
     if (!std::isfinite(largest)) return;
     const auto term = [=](int64_t i) { return Exp(x[i] - largest); };
@@ -146,13 +146,21 @@ struct FindOf {
   }
   static void Columns(int64_t n, int64_t width, const bool* x, int64_t stride,
                       bool* y, int64_t*) {
-    std::fill_n(y, width, !wanted);
-    for (int64_t r = 0; r < n; ++r) {
-      const bool* row = x + r * stride;
-      for (int64_t j = 0; j < width; ++j) {
-        y[j] = wanted ? y[j] | row[j] : y[j] & row[j];
+    const auto run = [=](auto columns) {  // an int64_t, or a constant
+      bool found[kSumColumns];
+      std::fill_n(found, kSumColumns, !wanted);
+      for (int64_t r = 0; r < n; ++r) {
+        const bool* row = x + r * stride;
+        for (int64_t j = 0; j < columns; ++j) {
+          found[j] = wanted ? found[j] | row[j] : found[j] & row[j];
+        }
       }
+      std::copy_n(found, width, y);
+    };
+    if (width == kSumColumns) {
+      return run(std::integral_constant<int64_t, kSumColumns>());
     }
+    run(width);
   }
 };
 

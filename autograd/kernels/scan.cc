@@ -1,6 +1,7 @@
 #include "autograd/kernels/scan.h"
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "autograd/kernels/blocked_sum.h"
@@ -31,48 +32,60 @@ typedef double Four __attribute__((vector_size(32)));
 template <class Op>
 Four ScanFour(Four v) {
   const Four neutral = Four{} + Op::kNeutral;
-  v = Op::Of(v, __builtin_shufflevector(v, neutral, 4, 0, 1, 2));
-  return Op::Of(v, __builtin_shufflevector(v, neutral, 4, 5, 0, 1));
+  v = Op::Of(v, __builtin_shufflevector(neutral, v, 0, 4, 2, 6));
+  return Op::Of(v, __builtin_shufflevector(neutral, v, 0, 1, 5, 5));
 }
 inline Four LastOf(Four v) { return __builtin_shufflevector(v, v, 3, 3, 3, 3); }
 
-// y[i step] for i < n from what came before, `carry`; eight elements at a time,
-// whose own scan does not wait for the carry.
-template <class Op, class T>
-void ScanRow(int64_t n, int64_t step, double carry, const T* x, T* y) {
+// The four elements from x on, or those that end with x, the last first.
+template <bool kReverse, class T>
+Four LoadFour(const T* x) {
+  double in[4];
+  for (int l = 0; l < 4; ++l) in[l] = (kReverse ? x - 3 : x)[l];
+  Four v;
+  std::memcpy(&v, in, sizeof(v));
+  return kReverse ? __builtin_shufflevector(v, v, 3, 2, 1, 0) : v;
+}
+template <bool kReverse, class T>
+void StoreFour(T* y, Four v) {
+  typedef T Part __attribute__((vector_size(4 * sizeof(T))));
+  if (kReverse) v = __builtin_shufflevector(v, v, 3, 2, 1, 0);
+  const Part part = __builtin_convertvector(v, Part);
+  std::memcpy(kReverse ? y - 3 : y, &part, sizeof(part));
+}
+
+// y[i], or y[-i] if kReverse, for i < n from what came before, `carry`; eight
+// elements at a time, whose own scan does not wait for the carry.
+template <class Op, bool kReverse = false, class T>
+void ScanRow(int64_t n, double carry, const T* x, T* y) {
+  constexpr int kStep = kReverse ? -1 : 1;
   Four before = Four{} + carry;
-  for (int64_t i = 0; i < n; i += 8) {
-    const int64_t count = std::min<int64_t>(8, n - i);
-    Four low = Four{} + Op::kNeutral, high = low;
-    const T* from = x + i * step;
-    if (count == 8) {
-      for (int l = 0; l < 4; ++l) low[l] = from[l * step];
-      for (int l = 0; l < 4; ++l) high[l] = from[(4 + l) * step];
-    } else {
-      for (int64_t l = 0; l < std::min<int64_t>(count, 4); ++l) {
-        low[l] = from[l * step];
-      }
-      for (int64_t l = 4; l < count; ++l) high[l - 4] = from[l * step];
-    }
-    low = ScanFour<Op>(low);
-    high = Op::Of(ScanFour<Op>(high), LastOf(low));
-    const Four total = LastOf(high);
-    low = Op::Of(before, low);
-    high = Op::Of(before, high);
-    before = Op::Of(before, total);
-    T* to = y + i * step;
-    for (int64_t l = 0; l < std::min<int64_t>(count, 4); ++l) {
-      to[l * step] = static_cast<T>(low[l]);
-    }
-    for (int64_t l = 4; l < count; ++l) {
-      to[l * step] = static_cast<T>(high[l - 4]);
-    }
+  const auto eight = [&before](const T* from, T* to) {
+    Four low = ScanFour<Op>(LoadFour<kReverse>(from));
+    Four high = ScanFour<Op>(LoadFour<kReverse>(from + 4 * kStep));
+    high = Op::Of(high, LastOf(low));
+    StoreFour<kReverse>(to, Op::Of(before, low));
+    StoreFour<kReverse>(to + 4 * kStep, Op::Of(before, high));
+    before = Op::Of(before, LastOf(high));
+  };
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) eight(x + i * kStep, y + i * kStep);
+  if (i == n) return;
+  T in[8], out[8];
+  std::fill_n(in, 8, static_cast<T>(Op::kNeutral));
+  constexpr int kFirst = kReverse ? 7 : 0;
+  for (int64_t l = 0; l < n - i; ++l) {
+    in[kFirst + l * kStep] = x[(i + l) * kStep];
+  }
+  eight(in + kFirst, out + kFirst);
+  for (int64_t l = 0; l < n - i; ++l) {
+    y[(i + l) * kStep] = out[kFirst + l * kStep];
   }
 }
 
 // The same one by one: in double the product of eight could overflow where the
 // running one is 0.
-void ScanRow(int64_t n, const double* x, double* y) {
+void MultiplyRow(int64_t n, const double* x, double* y) {
   double product = 1;
   for (int64_t i = 0; i < n; ++i) y[i] = product *= x[i];
 }
@@ -145,8 +158,8 @@ void LongCumSum(int64_t n, bool reverse, const T* x, T* y) {
       const int64_t last = reverse ? size(c) - 1 : 0;
       const T* from = x + c * kGrain + last;
       T* to = y + c * kGrain + last;
-      reverse ? ScanRow<Plus>(size(c), -1, before[c], from, to)
-              : ScanRow<Plus>(size(c), 1, before[c], from, to);
+      reverse ? ScanRow<Plus, true>(size(c), before[c], from, to)
+              : ScanRow<Plus>(size(c), before[c], from, to);
     }
   });
 }
@@ -235,8 +248,8 @@ void CumSum(int64_t outer, int64_t n, int64_t inner, bool reverse, const T* x,
   ForEachTile(outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
     const int64_t at = (o * n + (reverse ? n - 1 : 0)) * inner + column;
     if (inner == 1) {
-      return reverse ? ScanRow<Plus>(n, -1, 0, x + at, y + at)
-                     : ScanRow<Plus>(n, 1, 0, x + at, y + at);
+      return reverse ? ScanRow<Plus, true>(n, 0, x + at, y + at)
+                     : ScanRow<Plus>(n, 0, x + at, y + at);
     }
     ScanColumns<Plus>(n, width, reverse ? -inner : inner, x + at, y + at);
   });
@@ -248,9 +261,9 @@ void CumProd(int64_t outer, int64_t n, int64_t inner, const T* x, T* y) {
     const int64_t at = o * n * inner + column;
     if (inner == 1) {
       if constexpr (std::is_same_v<T, float>) {
-        ScanRow<Times>(n, 1, 1, x + at, y + at);
+        ScanRow<Times>(n, 1, x + at, y + at);
       } else {
-        ScanRow(n, x + at, y + at);
+        MultiplyRow(n, x + at, y + at);
       }
       return;
     }
