@@ -1,6 +1,7 @@
 #include "autograd/kernels/rearrange.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "absl/container/inlined_vector.h"
@@ -210,6 +211,16 @@ void Fold(const Windows& s, const T* y, T* x) {
   });
 }
 
+template <class T>
+void Steps(int64_t n, int64_t first, double origin, double step, T* y) {
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      y[i] = static_cast<T>(
+          std::fma(static_cast<double>(first + i), step, origin));
+    }
+  });
+}
+
 template void Pad(Dims, Dims, Dims, float, const float*, float*);
 template void Triangle(bool, int64_t, int64_t, int64_t, int64_t, const float*,
                        float*);
@@ -227,5 +238,11 @@ template void Triangle(bool, int64_t, int64_t, int64_t, int64_t, const bool*,
                        bool*);
 template void Fold(const Windows&, const float*, float*);
 template void Fold(const Windows&, const double*, double*);
+
+template void Steps(int64_t, int64_t, double, double, float*);
+template void Steps(int64_t, int64_t, double, double, double*);
+template void Steps(int64_t, int64_t, double, double, int32_t*);
+template void Steps(int64_t, int64_t, double, double, int64_t*);
+template void Steps(int64_t, int64_t, double, double, bool*);
 
 }  // namespace wengert::kernels

@@ -1,5 +1,6 @@
 // Kernels that put elements in other places and fill what is left: padding,
-// triangles, and the gradient of windows. Outputs overlap no input.
+// triangles, the gradient of windows, and numbers in even steps. Outputs
+// overlap no input.
 #ifndef WENGERT_AUTOGRAD_KERNELS_REARRANGE_H_
 #define WENGERT_AUTOGRAD_KERNELS_REARRANGE_H_
 
@@ -33,6 +34,11 @@ struct Windows {
 // order; x [outer, n, inner], y [outer, count, inner, size]. T: float, double.
 template <class T>
 void Fold(const Windows& s, const T* y, T* x);
+
+// y[i] = origin + (first + i) step, rounded once and then as static_cast has
+// it. T: float, double, int32_t, int64_t, bool.
+template <class T>
+void Steps(int64_t n, int64_t first, double origin, double step, T* y);
 
 }  // namespace wengert::kernels
 

@@ -84,6 +84,24 @@ TEST(TriangleTest, AgreesWithIndexing) {
 }
 
 template <class T>
+void CheckSteps() {
+  for (int64_t n : {0, 1, 17, 50001}) {
+    std::vector<T> y(n, T{9});
+    Steps(n, -5, 7.25, 3.0, y.data());
+    for (int64_t i = 0; i < n; ++i) {
+      ASSERT_EQ(y[i], static_cast<T>(3 * static_cast<double>(i - 5) + 7.25));
+    }
+  }
+}
+
+TEST(StepsTest, AgreesWithFormula) {
+  CheckSteps<float>();
+  CheckSteps<double>();
+  CheckSteps<int32_t>();
+  CheckSteps<int64_t>();
+}
+
+template <class T>
 void CheckFold(const Windows& s) {
   SCOPED_TRACE(testing::Message() << s.n << " x " << s.inner << ", windows of "
                                   << s.size << ", " << s.step << " apart");

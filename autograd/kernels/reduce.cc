@@ -32,7 +32,13 @@ struct SumOf {
                         T* y) {
     const auto run = [=](auto size) {  // an int64_t, or a constant
       const auto sum = [=](int64_t r) {
-        return BlockedSum<T>(size, [=](int64_t i) { return x[r * size + i]; });
+        const T* const row = x + r * size;
+        if constexpr (std::is_same_v<decltype(size), int64_t>) {
+          return BlockedSum<T>(size, [=](int64_t i) { return row[i]; });
+        }
+        T lane[4] = {};
+        for (int i = 0; i < size; ++i) lane[i % 4] += row[i];
+        return (lane[0] + lane[1]) + (lane[2] + lane[3]);
       };
       WriteRow(rows, accumulate, sum, y);
     };
@@ -42,6 +48,36 @@ struct SumOf {
     if (n == 8) return run(std::integral_constant<int64_t, 8>());
     run(n);
   }
+
+  static constexpr int64_t kFewRows = 4;
+  // The same sums as those of Columns.
+  template <class T>
+  static void FewRows(int64_t outer, int64_t n, int64_t inner, const T* x,
+                      bool accumulate, T* y) {
+    const auto run = [=](auto size) {  // a constant
+      ParallelFor(outer * inner, GrainOf(outer * inner, n),
+                  [=](int64_t begin, int64_t end) {
+                    for (int64_t at = begin; at < end;) {
+                      const int64_t column = at % inner;
+                      const int64_t width = std::min(inner - column, end - at);
+                      const T* const from = x + at / inner * n * inner + column;
+                      const auto sum = [=](int64_t j) {
+                        T total = 0;
+                        for (int i = 0; i < size; ++i) {
+                          total += from[i * inner + j];
+                        }
+                        return total;
+                      };
+                      WriteRow(width, accumulate, sum, y + at);
+                      at += width;
+                    }
+                  });
+    };
+    if (n == 2) return run(std::integral_constant<int, 2>());
+    if (n == 3) return run(std::integral_constant<int, 3>());
+    run(std::integral_constant<int, 4>());
+  }
+
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {

@@ -7,8 +7,9 @@
 //
 // Long rows are cut into chunks; Combine() is the reduction of their results.
 // An Op with a kShortRow does many rows of up to as many elements at once:
-// ShortRows(rows, n, x, accumulate, y). If an Op kFindsPlaces, then `at`, where
-// not null, gets the row's or each column's first place of the result.
+// ShortRows(rows, n, x, accumulate, y), and one with kFewRows sums of as few:
+// FewRows(outer, n, inner, x, accumulate, y). If an Op kFindsPlaces, then `at`,
+// where not null, gets the row's or each column's first place of the result.
 #ifndef WENGERT_AUTOGRAD_KERNELS_REDUCE_LOOP_H_
 #define WENGERT_AUTOGRAD_KERNELS_REDUCE_LOOP_H_
 
@@ -86,6 +87,11 @@ void ReduceChunks(Op op, int64_t outer, int64_t n, int64_t inner, int64_t chunk,
 template <class Op, class T>
 void ReduceMiddle(Op op, int64_t outer, int64_t n, int64_t inner, const T* x,
                   const int64_t* x_arg, bool accumulate, T* y, int64_t* arg) {
+  if constexpr (requires { Op::kFewRows; }) {
+    if (n >= 2 && n <= Op::kFewRows && inner > 1) {
+      return op.FewRows(outer, n, inner, x, accumulate, y);
+    }
+  }
   const int64_t chunk = inner == 1 ? kGrain : kSumRows;
   if (n <= chunk) {
     return ReduceChunks(op, outer, n, inner, chunk, 1, x, x_arg, accumulate, y,

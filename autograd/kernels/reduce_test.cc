@@ -315,5 +315,30 @@ TYPED_TEST(ReduceTest, LogSumExpAtTheEdges) {
   check({1, T(NAN)}, NAN);
 }
 
+// Whole numbers, whose sums are exact: many sums of few terms.
+TEST(SumTest, FewTerms) {
+  for (int64_t n = 1; n <= 9; ++n) {
+    for (int64_t inner : {1, 3, 700}) {
+      const int64_t outer = 40000 / inner;
+      std::vector<float> x(outer * n * inner), wanted(outer * inner, 5);
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<float>(i * 7 % 101);
+        wanted[i / (n * inner) * inner + i % inner] += x[i];
+      }
+      ExpectSameBitsForAnyThreads([&] {
+        std::vector<float> y(wanted.size(), 5), alone(wanted.size(), -1);
+        Sum<float>({outer, n, inner}, {true, false, true}, x.data(), true,
+                   y.data());
+        Sum<float>({outer, n, inner}, {true, false, true}, x.data(), false,
+                   alone.data());
+        EXPECT_EQ(y, wanted) << n << ", " << inner;
+        for (float& v : alone) v += 5;
+        EXPECT_EQ(alone, wanted) << n << ", " << inner;
+        return y;
+      });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wengert::kernels

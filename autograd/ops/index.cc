@@ -6,11 +6,10 @@
 #include <limits>
 
 #include "autograd/kernels/copy.h"
-#include "autograd/kernels/loop.h"
+#include "autograd/kernels/rearrange.h"
 #include "autograd/kernels/rows.h"
 #include "autograd/ops.h"
 #include "autograd/ops/axis_util.h"
-#include "autograd/parallel.h"
 
 namespace wengert {
 namespace {
@@ -257,24 +256,6 @@ Tensor OneHot(const Tensor& ids, int64_t n, DType dtype) {
   return y;
 }
 
-namespace {
-
-// n elements f(i).
-template <class F>
-Tensor Sequence(const char* op, int64_t n, DType dtype, F f) {
-  Tensor y = Tensor::Empty(ResultShape(op, {n}), dtype);
-  WithAny(dtype, [&](auto t) {
-    using T = decltype(t);
-    T* const out = Out<T>(y);
-    ParallelFor(n, kernels::GrainOf(n, 1), [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(f(i));
-    });
-  });
-  return y;
-}
-
-}  // namespace
-
 Tensor Arange(double begin, double end, double step, DType dtype) {
   const auto fail = [&](const char* why) {
     Throw("Arange", "from ", begin, " to ", end, " by ", step, " of ",
@@ -304,7 +285,11 @@ Tensor Arange(double begin, double end, double step, DType dtype) {
       fail("; wanted whole numbers within the dtype");
     }
   }
-  return Sequence("Arange", n, dtype, at);
+  Tensor y = Tensor::Empty(ResultShape("Arange", {n}), dtype);
+  WithAny(dtype, [&](auto t) {
+    kernels::Steps(n, 0, begin, step, Out<decltype(t)>(y));
+  });
+  return y;
 }
 
 Tensor Linspace(double begin, double end, int64_t n, DType dtype) {
@@ -317,10 +302,14 @@ Tensor Linspace(double begin, double end, int64_t n, DType dtype) {
   // gap has nothing inside.
   const double gaps = static_cast<double>(std::max<int64_t>(2, n - 1));
   const double step = end / gaps - begin / gaps;
-  return Sequence("Linspace", n, dtype, [=](int64_t i) {
-    return i < n - i ? std::fma(static_cast<double>(i), step, begin)
-                     : std::fma(static_cast<double>(i - (n - 1)), step, end);
+  const int64_t half = n - n / 2;
+  Tensor y = Tensor::Empty(ResultShape("Linspace", {n}), dtype);
+  WithFloat(dtype, [&](auto t) {
+    auto* const out = Out<decltype(t)>(y);
+    kernels::Steps(half, 0, begin, step, out);
+    kernels::Steps(n / 2, half - (n - 1), end, step, out + half);
   });
+  return y;
 }
 
 Tensor Eye(int64_t n, int64_t m, DType dtype) {
