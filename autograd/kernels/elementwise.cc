@@ -276,7 +276,7 @@ bool AllFinite(int64_t n, const T* x) {
 }
 
 template <class T>
-void Activate(Activation f, int64_t n, const T* x, T* y) {
+void Apply(Activation f, int64_t n, const T* x, T* y) {
   switch (f) {
     case Activation::kRelu:
       return Map(n, x, y, [](T v) { return ReluOne(v); });
@@ -290,8 +290,8 @@ void Activate(Activation f, int64_t n, const T* x, T* y) {
 }
 
 template <class T>
-void ActivateGrad(Activation f, int64_t n, const T* x, const T* dy,
-                  bool accumulate, T* dx, T* y) {
+void ApplyGrad(Activation f, int64_t n, const T* x, const T* dy,
+               bool accumulate, T* dx, T* y) {
   switch (f) {
     case Activation::kRelu:
       return ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
@@ -322,9 +322,9 @@ template void Affine(int64_t, float, float, const float*, float*);
 template void PowScalar(int64_t, const float*, double, float*);
 template void Accumulate(int64_t, const float*, float*);
 template bool AllFinite(int64_t, const float*);
-template void Activate(Activation, int64_t, const float*, float*);
-template void ActivateGrad(Activation, int64_t, const float*, const float*,
-                           bool, float*, float*);
+template void Apply(Activation, int64_t, const float*, float*);
+template void ApplyGrad(Activation, int64_t, const float*, const float*, bool,
+                        float*, float*);
 
 template void Apply(Unary, int64_t, const double*, double*);
 template void Apply(Predicate, int64_t, const double*, bool*);
@@ -332,9 +332,9 @@ template void Affine(int64_t, double, double, const double*, double*);
 template void PowScalar(int64_t, const double*, double, double*);
 template void Accumulate(int64_t, const double*, double*);
 template bool AllFinite(int64_t, const double*);
-template void Activate(Activation, int64_t, const double*, double*);
-template void ActivateGrad(Activation, int64_t, const double*, const double*,
-                           bool, double*, double*);
+template void Apply(Activation, int64_t, const double*, double*);
+template void ApplyGrad(Activation, int64_t, const double*, const double*, bool,
+                        double*, double*);
 
 template void Fill(int64_t, float, float*);
 template void Fill(int64_t, double, double*);

@@ -69,14 +69,14 @@ bool AllFinite(int64_t n, const T* x);
 // y = f(x). Left tails keep their relative accuracy (kGeluTanh: times |2u|);
 // at infinite x the values and slopes are the limits; NaN stays NaN.
 template <class T>
-void Activate(Activation f, int64_t n, const T* x, T* y);
+void Apply(Activation f, int64_t n, const T* x, T* y);
 
 // dx = dy f'(x), or dx += dy f'(x) when `accumulate`; dx may be dy, or (unless
 // it accumulates) x. Where ReLU is flat dx gets 0, whatever dy is. On the way
 // y = f(x), unless it is null; y may be x.
 template <class T>
-void ActivateGrad(Activation f, int64_t n, const T* x, const T* dy,
-                  bool accumulate, T* dx, T* y = nullptr);
+void ApplyGrad(Activation f, int64_t n, const T* x, const T* dy,
+               bool accumulate, T* dx, T* y = nullptr);
 
 }  // namespace wengert::kernels
 

@@ -109,16 +109,15 @@ std::vector<Kernel<T>> Kernels() {
   }
   for (Activation f : {Activation::kRelu, Activation::kGelu,
                        Activation::kGeluTanh, Activation::kSilu}) {
+    kernels.push_back([f](int64_t n, const T* x, T* y) { Apply(f, n, x, y); });
     kernels.push_back(
-        [f](int64_t n, const T* x, T* y) { Activate(f, n, x, y); });
-    kernels.push_back([f](int64_t n, const T* x, T* y) {
-      ActivateGrad(f, n, x, x, false, y);
-    });
+        [f](int64_t n, const T* x, T* y) { ApplyGrad(f, n, x, x, false, y); });
   }
   for (const Piecewise& f :
        {Piecewise{Piecewise::kAbs}, Piecewise{Piecewise::kClamp, -1, 2},
         Piecewise{Piecewise::kLeakyRelu, 0.1}, Piecewise{Piecewise::kElu, 1.5},
-        Piecewise{Piecewise::kSoftplus, 2}}) {
+        Piecewise{Piecewise::kSoftplus, 2}, Piecewise{Piecewise::kSigmoid},
+        Piecewise{Piecewise::kSquare}}) {
     kernels.push_back([f](int64_t n, const T* x, T* y) { Apply(f, n, x, y); });
     kernels.push_back(
         [f](int64_t n, const T* x, T* y) { ApplyGrad(f, n, x, x, false, y); });
@@ -329,8 +328,8 @@ TEST(ActivationTest, ValueAndSlopeAgreeWithLongDouble) {
     for (float x = -90; x < 90; x += 0.00917f) {
       const float one = 1;
       float y, dx;
-      Activate(c.f, 1, &x, &y);
-      ActivateGrad(c.f, 1, &x, &one, false, &dx);
+      Apply(c.f, 1, &x, &y);
+      ApplyGrad(c.f, 1, &x, &one, false, &dx);
       const double want = c.reference(x), slope = c.slope(x);
       const double relative = 6e-7 + c.growth * std::fmin(x * x, 180);
       // Below the smallest normal number digits go.
@@ -341,8 +340,8 @@ TEST(ActivationTest, ValueAndSlopeAgreeWithLongDouble) {
 
       const double x64 = x, one64 = 1;
       double y64, dx64;
-      Activate(c.f, 1, &x64, &y64);
-      ActivateGrad(c.f, 1, &x64, &one64, false, &dx64);
+      Apply(c.f, 1, &x64, &y64);
+      ApplyGrad(c.f, 1, &x64, &one64, false, &dx64);
       const double relative64 =
           0x1p-29 * (6e-7 + c.growth * std::fmin(x * x, 625));
       ASSERT_NEAR(y64, want, relative64 * std::fabs(want) + 1e-307) << x;
@@ -356,9 +355,9 @@ TEST(ActivationTest, ValueAndSlopeAgreeWithLongDouble) {
 TEST(ActivationTest, LeftTailsDoNotVanish) {
   const float x = -6;
   float y;
-  Activate(Activation::kGelu, 1, &x, &y);
+  Apply(Activation::kGelu, 1, &x, &y);
   EXPECT_NEAR(y, -5.9195e-9, 5e-14);
-  Activate(Activation::kGeluTanh, 1, &x, &y);
+  Apply(Activation::kGeluTanh, 1, &x, &y);
   EXPECT_NEAR(y, -8.4396e-11, 5e-16);
 }
 
@@ -368,8 +367,8 @@ void CheckLimits(Activation f) {
     const T x[] = {static_cast<T>(far), static_cast<T>(-far)};
     const T dy[] = {3, 3};
     T y[2], dx[2];
-    Activate(f, 2, x, y);
-    ActivateGrad(f, 2, x, dy, false, dx);
+    Apply(f, 2, x, y);
+    ApplyGrad(f, 2, x, dy, false, dx);
     EXPECT_EQ(y[0], x[0]);
     EXPECT_EQ(y[1], 0);
     EXPECT_EQ(dx[0], 3);
@@ -377,12 +376,12 @@ void CheckLimits(Activation f) {
   }
   const T nan = static_cast<T>(kNan), one = 1, zero = 0;
   T y, dx;
-  Activate(f, 1, &nan, &y);
-  ActivateGrad(f, 1, &nan, &one, false, &dx);
+  Apply(f, 1, &nan, &y);
+  ApplyGrad(f, 1, &nan, &one, false, &dx);
   EXPECT_TRUE(std::isnan(y));
   EXPECT_TRUE(std::isnan(dx));
-  Activate(f, 1, &zero, &y);
-  ActivateGrad(f, 1, &zero, &one, false, &dx);
+  Apply(f, 1, &zero, &y);
+  ApplyGrad(f, 1, &zero, &one, false, &dx);
   EXPECT_EQ(y, 0);
   EXPECT_EQ(dx, T{0.5});
 }
@@ -400,9 +399,9 @@ TEST(ActivationTest, ReluPassesWhatIsPositive) {
   const std::vector<float> x = {-2, -0.f, 0, 3, inf, -inf, NAN};
   const std::vector<float> dy = {5, 5, 5, 5, 5, inf, 5};
   std::vector<float> y(7), dx(7, NAN), added(7, 10);
-  Activate(Activation::kRelu, 7, x.data(), y.data());
-  ActivateGrad(Activation::kRelu, 7, x.data(), dy.data(), false, dx.data());
-  ActivateGrad(Activation::kRelu, 7, x.data(), dy.data(), true, added.data());
+  Apply(Activation::kRelu, 7, x.data(), y.data());
+  ApplyGrad(Activation::kRelu, 7, x.data(), dy.data(), false, dx.data());
+  ApplyGrad(Activation::kRelu, 7, x.data(), dy.data(), true, added.data());
   EXPECT_THAT(std::vector<float>(y.begin(), y.end() - 1),
               testing::ElementsAre(0, 0, 0, 3, inf, 0));
   EXPECT_FALSE(std::signbit(y[1]));
@@ -415,7 +414,7 @@ TEST(ActivationTest, GradStoresOrAdds) {
   const std::vector<float> x = RandomVector<float>(kLong, 4);
   const std::vector<float> dy = RandomVector<float>(kLong, 5);
   for (const ActivationCase& c : kActivations) {
-    const auto grad = [&](auto... args) { ActivateGrad(c.f, kLong, args...); };
+    const auto grad = [&](auto... args) { ApplyGrad(c.f, kLong, args...); };
     std::vector<float> slope(kLong), stored(kLong, NAN), added(kLong, 10);
     const std::vector<float> ones(kLong, 1);
     grad(x.data(), ones.data(), false, slope.data());
@@ -424,7 +423,7 @@ TEST(ActivationTest, GradStoresOrAdds) {
     std::vector<float> over_dy = dy, value(kLong), y(kLong, NAN);
     grad(x.data(), over_dy.data(), false, over_dy.data(), y.data());
     ExpectSameBits(over_dy, stored);
-    Activate(c.f, kLong, x.data(), value.data());
+    Apply(c.f, kLong, x.data(), value.data());
     ExpectSameBits(y, value);
     std::vector<float> over_x = x, dx(kLong, NAN);
     grad(over_x.data(), dy.data(), false, dx.data(), over_x.data());

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/map.h"
 #include "autograd/kernels/vecmath.h"
 
@@ -50,6 +51,10 @@ void Apply(const Piecewise& f, int64_t n, const T* x, T* y) {
       return Map(n, x, y, [=, inverse = 1 / a](T v) {
         return SoftplusOne(a * v) * inverse;
       });
+    case Piecewise::kSigmoid:
+      return Apply(Unary::kSigmoid, n, x, y);
+    case Piecewise::kSquare:
+      return Apply(Unary::kSquare, n, x, y);
   }
 }
 
@@ -73,6 +78,14 @@ void ApplyGrad(const Piecewise& f, int64_t n, const T* x, const T* dy,
       return pass([=](T v, T d) { return Select(v > 0, d, d * (a * Exp(v))); });
     case Piecewise::kSoftplus:
       return pass([=](T v, T d) { return d * Sigmoid(a * v); });
+    case Piecewise::kSigmoid:
+      return pass([](T v, T d) {
+        const auto [m, s] = ExpOfMinus(std::fabs(v));
+        const T inverse = 1 / Fma(m, s, T{1});
+        return d * (m * inverse * inverse * s);
+      });
+    case Piecewise::kSquare:
+      return pass([](T v, T d) { return d * (2 * v); });
   }
 }
 

@@ -1,5 +1,5 @@
-// Functions of one argument with parameters, and their derivatives, one pass
-// over memory each. T: float, double. An output may be an input.
+// Functions of one argument and their derivatives, one pass over memory each.
+// T: float, double. An output may be an input.
 #ifndef WENGERT_AUTOGRAD_KERNELS_PIECEWISE_H_
 #define WENGERT_AUTOGRAD_KERNELS_PIECEWISE_H_
 
@@ -14,6 +14,8 @@ struct Piecewise {
     kLeakyRelu,  // x where x > 0, a x elsewhere
     kElu,        // x where x > 0, a (e^x - 1) elsewhere
     kSoftplus,   // ln(1 + e^(a x)) / a, without overflow
+    kSigmoid,    // 1 / (1 + e^-x); neither tail of the slope loses digits
+    kSquare,     // x^2
   };
   Kind kind;
   double a = 0, b = 0;

@@ -33,7 +33,9 @@ constexpr Piecewise kAll[] = {{Piecewise::kAbs},
                               {Piecewise::kLeakyRelu, 0.1},
                               {Piecewise::kElu, 1.5},
                               {Piecewise::kSoftplus, 2},
-                              {Piecewise::kSoftplus, -1}};
+                              {Piecewise::kSoftplus, -1},
+                              {Piecewise::kSigmoid},
+                              {Piecewise::kSquare}};
 
 TYPED_TEST(PiecewiseTest, BendsAndBounds) {
   using T = TypeParam;
@@ -51,6 +53,8 @@ TYPED_TEST(PiecewiseTest, BendsAndBounds) {
   EXPECT_EQ(Value<T>(leaky, -2), static_cast<T>(0.1) * -2);
   EXPECT_EQ(Slope<T>(leaky, 0), static_cast<T>(0.1));
   EXPECT_EQ(Slope<T>(leaky, 1), 1);
+  EXPECT_EQ(Value<T>({Piecewise::kSquare}, -3), 9);
+  EXPECT_EQ(Slope<T>({Piecewise::kSquare}, -3, 5), -30);
   for (const Piecewise& f : kAll) {
     EXPECT_TRUE(std::isnan(Value<T>(f, NAN))) << f.kind;
   }
@@ -65,7 +69,8 @@ TYPED_TEST(PiecewiseTest, TailsAgreeWithLongDouble) {
     const T x = static_cast<T>(v);
     const long double e = std::exp((long double){x});
     const auto near = [&](T got, long double want, double times = 1) {
-      EXPECT_LE(std::fabs(got - want), times * relative * std::fabs(want))
+      EXPECT_LE(std::fabs(got - want), times * relative * std::fabs(want) +
+                                           std::numeric_limits<T>::denorm_min())
           << x << ": " << got << " for " << want;
     };
     near(Value<T>({Piecewise::kSoftplus, 1}, x), std::log1p(e));
@@ -73,6 +78,9 @@ TYPED_TEST(PiecewiseTest, TailsAgreeWithLongDouble) {
     near(Value<T>({Piecewise::kSoftplus, -1}, -x), -std::log1p(e));
     near(Slope<T>({Piecewise::kSoftplus, -1}, -x), e / (1 + e));
     near(Value<T>({Piecewise::kSoftplus, 4}, x / 4), std::log1p(e) / 4);
+    near(Value<T>({Piecewise::kSigmoid}, x), e / (1 + e));
+    near(Slope<T>({Piecewise::kSigmoid}, x), e / (1 + e) / (1 + e));
+    near(Slope<T>({Piecewise::kSigmoid}, -x), e / (1 + e) / (1 + e));
     near(Value<T>({Piecewise::kElu, 2}, x),
          x > 0 ? x : 2 * std::expm1((long double){x}));
     near(Slope<T>({Piecewise::kElu, 2}, x), x > 0 ? 1 : 2 * e);
@@ -96,6 +104,11 @@ TYPED_TEST(PiecewiseTest, LimitsAreReachedWithoutNan) {
     EXPECT_EQ(Slope<T>(elu, far), 1);
     EXPECT_EQ(Slope<T>(elu, -far), 0);
     EXPECT_EQ(Value<T>({Piecewise::kClamp, -INFINITY, 4}, -far), -far);
+    const Piecewise sigmoid = {Piecewise::kSigmoid};
+    EXPECT_EQ(Value<T>(sigmoid, far), 1);
+    EXPECT_EQ(Value<T>(sigmoid, -far), 0);
+    EXPECT_EQ(Slope<T>(sigmoid, far), 0);
+    EXPECT_EQ(Slope<T>(sigmoid, -far), 0);
   }
 }
 

@@ -5,12 +5,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "autograd/kernels/piecewise.h"
 #include "autograd/ops.h"
+#include "autograd/ops/fused_unary.h"
 #include "autograd/ops/op_util.h"
 
 namespace wengert {
 namespace {
 
+using kernels::Piecewise;
 using kernels::Unary;
 
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
@@ -39,25 +42,18 @@ Tensor Stepped(const char* op, Unary kind, const Tensor& x) {
   return y;
 }
 
-// y = f(x): dx = dy f'(x)
 Tensor Activated(const char* op, Activation f, const Tensor& x) {
-  const DType dtype = CheckFloats(op, {x});
-  Tensor y = Tensor::Empty(x.shape(), dtype);
-  WithFloat(dtype, [&](auto t) {
-    using T = decltype(t);
-    kernels::Activate(f, x.size(), x.data<T>(), Out<T>(y));
-  });
-  Record(
-      op, y, {x}, Save(x),
-      [f](GradientSink& g, const Tensor& x) {
-        WithFloat(x.dtype(), [&](auto t) {
-          using T = decltype(t);
-          auto dx = g.Into<T>(0);
-          kernels::ActivateGrad(f, x.size(), x.data<T>(), g.dy().data<T>(),
-                                dx.accumulate, dx.data);
-        });
-      },
-      [f](const Tensor& x) { return ActivateComposed(f, x); });
+  return FusedUnary(op, f, x,
+                    [f](const Tensor& x) { return ActivateComposed(f, x); });
+}
+
+// Sigmoid as a primitive, for derivatives of higher order.
+Tensor PlainSigmoid(const Tensor& x) {
+  Tensor y = Mapped("Sigmoid", Unary::kSigmoid, x);
+  Record("Sigmoid", y, {x}, Save(x, y),
+         [](GradientSink& g, const Tensor& x, const Tensor& y) {
+           g.Add(0, g.dy() * y * Sigmoid(-x));
+         });
   return y;
 }
 
@@ -91,12 +87,7 @@ Tensor Tanh(const Tensor& x) {
 // y = 1 / (1 + e^-x): dx = dy y (1 - y), where 1 - y is taken as sigmoid(-x),
 // which loses nothing in the right tail
 Tensor Sigmoid(const Tensor& x) {
-  Tensor y = Mapped("Sigmoid", Unary::kSigmoid, x);
-  Record("Sigmoid", y, {x}, Save(x, y),
-         [](GradientSink& g, const Tensor& x, const Tensor& y) {
-           g.Add(0, g.dy() * y * Sigmoid(-x));
-         });
-  return y;
+  return FusedUnary("Sigmoid", Piecewise{Piecewise::kSigmoid}, x, PlainSigmoid);
 }
 
 // y = erf x: dx = dy 2/sqrt(pi) e^(-x²)
@@ -119,10 +110,8 @@ Tensor Erfc(const Tensor& x) {
 
 // y = x²: dx = 2 dy x
 Tensor Square(const Tensor& x) {
-  Tensor y = Mapped("Square", Unary::kSquare, x);
-  Record("Square", y, {x}, Save(x),
-         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() * (2 * x)); });
-  return y;
+  return FusedUnary("Square", Piecewise{Piecewise::kSquare}, x,
+                    [](const Tensor& x) { return x * x; });
 }
 
 // y = sqrt x: dx = dy / (2 y)

@@ -196,7 +196,7 @@ Tensor ActivatedLinear(Activation f, const Tensor& x, const Tensor& weight,
     Tensor a = Tensor::Empty(x.shape(), x.dtype());
     WithFloat(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      kernels::Activate(f, x.size(), x.data<T>(), Out<T>(a));
+      kernels::Apply(f, x.size(), x.data<T>(), Out<T>(a));
     });
     return a;
   };
@@ -217,8 +217,8 @@ Tensor ActivatedLinear(Activation f, const Tensor& x, const Tensor& weight,
               a = g.MayOverwrite(x) ? x : Tensor::Empty(x.shape(), x.dtype());
             }
             InputGrad(s, g.dy(), weight, false, to);
-            kernels::ActivateGrad(f, x.size(), x.data<T>(), to, dx.accumulate,
-                                  dx.data, g.Needs(1) ? Out<T>(a) : nullptr);
+            kernels::ApplyGrad(f, x.size(), x.data<T>(), to, dx.accumulate,
+                               dx.data, g.Needs(1) ? Out<T>(a) : nullptr);
           } else if (g.Needs(1)) {
             a = activated(x);
           }

@@ -4,36 +4,13 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "autograd/ops/fused_unary.h"
 #include "autograd/ops/op_util.h"
 
 namespace wengert {
 namespace {
 
 using kernels::Piecewise;
-
-// y = f(x): dx = dy f'(x)
-template <class Composition>
-Tensor Fused(const char* op, const Piecewise& f, const Tensor& x,
-             Composition composition) {
-  const DType dtype = CheckFloats(op, {x});
-  Tensor y = Tensor::Empty(x.shape(), dtype);
-  WithFloat(dtype, [&](auto t) {
-    using T = decltype(t);
-    kernels::Apply(f, x.size(), x.data<T>(), Out<T>(y));
-  });
-  Record(
-      op, y, {x}, Save(x),
-      [f](GradientSink& g, const Tensor& x) {
-        WithFloat(x.dtype(), [&](auto t) {
-          using T = decltype(t);
-          auto dx = g.Into<T>(0);
-          kernels::ApplyGrad(f, x.size(), x.data<T>(), g.dy().data<T>(),
-                             dx.accumulate, dx.data);
-        });
-      },
-      composition);
-  return y;
-}
 
 Tensor Zero(const Tensor& x) { return Tensor::Scalar(0, x.dtype()); }
 
@@ -62,8 +39,8 @@ void CheckSlope(const char* op, const char* name, double value) {
 
 // y = |x|: dx = dy sign x
 Tensor Abs(const Tensor& x) {
-  return Fused("Abs", {Piecewise::kAbs}, x,
-               [](const Tensor& x) { return x * Sign(x); });
+  return FusedUnary("Abs", Piecewise{Piecewise::kAbs}, x,
+                    [](const Tensor& x) { return x * Sign(x); });
 }
 
 // y = min(hi, max(lo, x)): dx = dy where lo < x < hi
@@ -71,18 +48,19 @@ Tensor Clamp(const Tensor& x, double lo, double hi) {
   if (!(lo <= hi)) {
     Throw("Clamp", "the bounds are ", lo, " and ", hi, "; wanted lo <= hi");
   }
-  return Fused("Clamp", {Piecewise::kClamp, lo, hi}, x,
-               [lo, hi](const Tensor& x) {
-                 return Minimum(Tensor::Scalar(hi, x.dtype()),
-                                Maximum(Tensor::Scalar(lo, x.dtype()), x));
-               });
+  return FusedUnary("Clamp", Piecewise{Piecewise::kClamp, lo, hi}, x,
+                    [lo, hi](const Tensor& x) {
+                      return Minimum(Tensor::Scalar(hi, x.dtype()),
+                                     Maximum(Tensor::Scalar(lo, x.dtype()), x));
+                    });
 }
 
 // y = ln(1 + e^(beta x)) / beta: dx = dy sigmoid(beta x)
 Tensor Softplus(const Tensor& x, double beta) {
   CheckBeta(beta);
-  return Fused("Softplus", {Piecewise::kSoftplus, beta}, x,
-               [beta](const Tensor& x) { return SoftplusComposed(x, beta); });
+  return FusedUnary(
+      "Softplus", Piecewise{Piecewise::kSoftplus, beta}, x,
+      [beta](const Tensor& x) { return SoftplusComposed(x, beta); });
 }
 Tensor SoftplusComposed(const Tensor& x, double beta) {
   CheckBeta(beta);
@@ -91,15 +69,16 @@ Tensor SoftplusComposed(const Tensor& x, double beta) {
 
 // y = -ln(1 + e^-x): dx = dy sigmoid(-x)
 Tensor LogSigmoid(const Tensor& x) {
-  return Fused("LogSigmoid", {Piecewise::kSoftplus, -1}, x, LogSigmoidComposed);
+  return FusedUnary("LogSigmoid", Piecewise{Piecewise::kSoftplus, -1}, x,
+                    LogSigmoidComposed);
 }
 Tensor LogSigmoidComposed(const Tensor& x) { return SoftplusBothWays(x, -1); }
 
 // y = x where x > 0, slope x elsewhere: dx = dy, slope dy
 Tensor LeakyRelu(const Tensor& x, double slope) {
   CheckSlope("LeakyRelu", "the slope", slope);
-  return Fused(
-      "LeakyRelu", {Piecewise::kLeakyRelu, slope}, x,
+  return FusedUnary(
+      "LeakyRelu", Piecewise{Piecewise::kLeakyRelu, slope}, x,
       [slope](const Tensor& x) { return LeakyReluComposed(x, slope); });
 }
 Tensor LeakyReluComposed(const Tensor& x, double slope) {
@@ -109,8 +88,8 @@ Tensor LeakyReluComposed(const Tensor& x, double slope) {
 // y = x where x > 0, alpha (e^x - 1) elsewhere: dx = dy, alpha e^x dy
 Tensor Elu(const Tensor& x, double alpha) {
   CheckSlope("Elu", "alpha", alpha);
-  return Fused("Elu", {Piecewise::kElu, alpha}, x,
-               [alpha](const Tensor& x) { return EluComposed(x, alpha); });
+  return FusedUnary("Elu", Piecewise{Piecewise::kElu, alpha}, x,
+                    [alpha](const Tensor& x) { return EluComposed(x, alpha); });
 }
 Tensor EluComposed(const Tensor& x, double alpha) {
   return Where(Greater(x, Zero(x)), x, alpha * Expm1(Minimum(x, Zero(x))));
