@@ -2,8 +2,11 @@
 #ifndef WENGERT_AUTOGRAD_DTYPE_H_
 #define WENGERT_AUTOGRAD_DTYPE_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 namespace wengert {
 
@@ -34,6 +37,17 @@ inline constexpr DType kDTypeOf<int64_t> = DType::kInt64;
 template <>
 inline constexpr DType kDTypeOf<bool> = DType::kBool;
 
+// Whether `value` is one of an integer T, not between two or beyond all; any
+// value goes for the other types.
+template <class T>
+bool Holds(double value) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    // The bound itself is no T, but a double.
+    const double bound = -static_cast<double>(std::numeric_limits<T>::min());
+    return value >= -bound && value < bound && value == std::trunc(value);
+  }
+  return true;
+}
 // f(float{}) or f(double{}).
 template <class F>
 decltype(auto) WithFloat(DType dtype, F f) {

@@ -332,7 +332,8 @@ Tensor ScatterRows(const Tensor& x, const Tensor& ids, int64_t n_rows,
                    int64_t padding_id = -1);
 // condition ? a : b; condition is bool.
 Tensor Where(const Tensor& condition, const Tensor& a, const Tensor& b);
-// `value` where mask (bool) is true, x elsewhere.
+// `value` where mask (bool) is true, x elsewhere. An integer array takes a
+// whole value.
 Tensor MaskedFill(const Tensor& x, const Tensor& mask, double value);
 
 // ---- More of shape and place: ops/rearrange.cc, ops/place.cc ----------------

@@ -438,6 +438,8 @@ TEST_F(TapeTest, HookErrors) {
   EXPECT_THAT(
       ErrorOf([&] { tape.OnGradient(h, [](const Tensor& g) { return g; }); }),
       HasSubstr("already"));
+  EXPECT_THAT(ErrorOf([&] { tape.OnGradient(w, GradientHook()); }),
+              HasSubstr("the hook is empty"));
   const Tensor y = Sum(h);
   EXPECT_THAT(ErrorOf([&] { tape.Backward(y); }),
               AllOf(StartsWith("OnGradient: "), HasSubstr("float64 [1]"),

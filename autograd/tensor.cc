@@ -63,6 +63,10 @@ Tensor Tensor::Full(const Shape& shape, double value, DType dtype) {
   Tensor y = Empty(shape, dtype);
   WithAny(dtype, [&](auto t) {
     using T = decltype(t);
+    if (!Holds<T>(value)) {
+      throw Error(absl::StrCat("Full: ", value, " for ", Name(dtype),
+                               "; wanted a value of that dtype"));
+    }
     kernels::Fill<T>(y.size(), static_cast<T>(value),
                      static_cast<T*>(y.p_->data));
   });

@@ -70,6 +70,7 @@ class Tensor {
   static Tensor Empty(const Shape& shape, DType dtype = DType::kFloat32);
   static Tensor Zeros(const Shape& shape, DType dtype = DType::kFloat32);
   static Tensor Ones(const Shape& shape, DType dtype = DType::kFloat32);
+  // An integer dtype takes a whole value that it holds; throws otherwise.
   static Tensor Full(const Shape& shape, double value,
                      DType dtype = DType::kFloat32);
   static Tensor Scalar(double value, DType dtype = DType::kFloat32);
@@ -136,7 +137,8 @@ class Tensor {
     const auto alone = [](const TensorImpl* p) {
       return p->refs.load(std::memory_order_acquire) == 1;
     };
-    return alone(p_) && !p_->parameter && (!p_->storage || alone(p_->storage));
+    return alone(get("unique")) && !p_->parameter &&
+           (!p_->storage || alone(p_->storage));
   }
   TensorImpl* impl() const { return p_; }
 

@@ -1,5 +1,6 @@
 #include "autograd/tensor.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -66,6 +67,18 @@ TEST(Tensor, Errors) {
               HasSubstr("too large"));
 }
 
+TEST(Tensor, AnIntegerTakesAWholeValueThatItHolds) {
+  for (const double bad : {0.5, std::nan(""), 2147483648.0, -2147483649.0}) {
+    EXPECT_THAT(ErrorOf([&] { Tensor::Full({2}, bad, DType::kInt32); }),
+                AllOf(StartsWith("Full: "), HasSubstr("for int32")));
+  }
+  EXPECT_THAT(
+      ErrorOf([] { Tensor::Scalar(9223372036854775808.0, DType::kInt64); }),
+      HasSubstr("for int64"));
+  EXPECT_EQ(Tensor::Scalar(-2147483648.0, DType::kInt32).item(), -2147483648.0);
+  EXPECT_EQ(Tensor::Scalar(0.5, DType::kBool).item(), 1);
+}
+
 TEST(Tensor, VersionsLiveOnTheStorage) {
   Tensor x = Tensor::Of({4}, {1, 2, 3, 4});
   Tensor view = Tensor::Alias(x, 1, {2});
@@ -108,6 +121,7 @@ TEST(Tensor, UniqueSeesHandlesAndViews) {
   EXPECT_FALSE(view.unique());
   x = {};
   EXPECT_TRUE(view.unique());
+  EXPECT_THAT(ErrorOf([] { Tensor().unique(); }), StartsWith("unique: "));
 }
 
 TEST(Tensor, Converts) {

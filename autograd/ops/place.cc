@@ -65,12 +65,8 @@ Tensor Pad(const Tensor& x,
   Tensor y = Tensor::Empty(ResultShape("Pad", dims), x.dtype());
   WithAny(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      // The bound itself is no T, but a double.
-      const double bound = -static_cast<double>(std::numeric_limits<T>::min());
-      if (!(value >= -bound && value < bound) || value != std::trunc(value)) {
-        fail(" with ", value, "; wanted a value of its dtype");
-      }
+    if (!Holds<T>(value)) {
+      fail(" with ", value, "; wanted a value of its dtype");
     }
     kernels::Pad<T>(x.shape().dims(), before, after, static_cast<T>(value),
                     x.data<T>(), Out<T>(y));
