@@ -137,6 +137,9 @@ TEST(Tensor, PrintsAsNumPyDoes) {
             "[[ 1.0000, -2.5000],\n [ 3.0000,  4.0000]] float32 [2, 2]");
   EXPECT_EQ(Tensor::Of<int64_t>({3}, {1, 20, 300}).ToString(),
             "[  1,  20, 300] int64 [3]");
+  constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(Tensor::Of<int64_t>({2}, {kLast, -kLast - 1}).ToString(),
+            "[ 9223372036854775807, -9223372036854775808] int64 [2]");
   EXPECT_EQ(Tensor::Scalar(0.5).ToString(), "0.5000 float32 []");
   EXPECT_EQ(Tensor::Of<bool>({2}, {true, false}).ToString(),
             "[ true, false] bool [2]");
