@@ -430,6 +430,16 @@ TEST_F(TapeTest, HooksSeeTheWholeGradientOnceAndMayReplaceIt) {
   EXPECT_EQ(calls, 2);
 }
 
+TEST_F(TapeTest, ASecondPassSaysThatTheTapeWasEmptied) {
+  const Tensor x = D({}, {2});
+  Tape tape;
+  tape.Watch(x);
+  const Tensor y = Square(x);
+  tape.Gradient(y, x);
+  EXPECT_THAT(ErrorOf([&] { tape.Gradient(y, x); }),
+              HasSubstr("the tape was emptied since"));
+}
+
 TEST_F(TapeTest, HookErrors) {
   const Tensor w = Param("w", D({2}, {2, 2}));
   Tape tape;
