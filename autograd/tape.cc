@@ -161,6 +161,7 @@ void Tape::Watch(const Tensor& x) {
 
 void Tape::OnGradient(const Tensor& x, GradientHook hook) {
   CheckUsable("OnGradient");
+  if (!hook) Fail("OnGradient", "the hook is empty; wanted a function");
   const int32_t slot = SlotOf("OnGradient", "x", x);
   if (slots_[slot].hook >= 0) {
     Fail("OnGradient", absl::StrCat(Describe(x), " has a hook already"));

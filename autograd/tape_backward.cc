@@ -142,9 +142,9 @@ int32_t Tape::SlotOf(const char* op, const std::string& name, const Tensor& x) {
   Fail(op,
        absl::StrCat(what,
                     "was not recorded by this tape: it is no parameter or a "
-                    "frozen one, was "
-                    "not watched before its use, and depends on nothing that "
-                    "is, or recording was paused"));
+                    "frozen one, was not watched before its use, and depends "
+                    "on nothing that is, or recording was paused, or the tape "
+                    "was emptied since"));
 }
 
 Tensor Tape::SeedOf(const char* op, const Tensor& y,

@@ -430,6 +430,16 @@ TEST_F(TapeTest, HooksSeeTheWholeGradientOnceAndMayReplaceIt) {
   EXPECT_EQ(calls, 2);
 }
 
+TEST_F(TapeTest, ASecondPassSaysThatTheTapeWasEmptied) {
+  const Tensor x = D({}, {2});
+  Tape tape;
+  tape.Watch(x);
+  const Tensor y = Square(x);
+  tape.Gradient(y, x);
+  EXPECT_THAT(ErrorOf([&] { tape.Gradient(y, x); }),
+              HasSubstr("the tape was emptied since"));
+}
+
 TEST_F(TapeTest, HookErrors) {
   const Tensor w = Param("w", D({2}, {2, 2}));
   Tape tape;
@@ -438,6 +448,8 @@ TEST_F(TapeTest, HookErrors) {
   EXPECT_THAT(
       ErrorOf([&] { tape.OnGradient(h, [](const Tensor& g) { return g; }); }),
       HasSubstr("already"));
+  EXPECT_THAT(ErrorOf([&] { tape.OnGradient(w, GradientHook()); }),
+              HasSubstr("the hook is empty"));
   const Tensor y = Sum(h);
   EXPECT_THAT(ErrorOf([&] { tape.Backward(y); }),
               AllOf(StartsWith("OnGradient: "), HasSubstr("float64 [1]"),

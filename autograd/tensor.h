@@ -138,7 +138,8 @@ class Tensor {
     const auto alone = [](const TensorImpl* p) {
       return p->refs.load(std::memory_order_acquire) == 1;
     };
-    return alone(p_) && !p_->parameter && (!p_->storage || alone(p_->storage));
+    return alone(get("unique")) && !p_->parameter &&
+           (!p_->storage || alone(p_->storage));
   }
   TensorImpl* impl() const { return p_; }
 

@@ -18,13 +18,14 @@ class Printer {
  public:
   explicit Printer(const Tensor& x)
       : x_(x), values_(x.ToVector()), shorten_(x.size() > kLong) {
-    Visit(0, 0, [&](double v) {
+    Visit(0, 0, [&](int64_t i) {
+      const double v = values_[i];
       if (std::isfinite(v) && v != 0) {
         const double a = std::abs(v);
         scientific_ |= a >= 1e8 || a < 1e-4;
       }
     });
-    Visit(0, 0, [&](double v) { width_ = std::max(width_, Cell(v).size()); });
+    Visit(0, 0, [&](int64_t i) { width_ = std::max(width_, Cell(i).size()); });
   }
 
   std::string Print() {
@@ -33,7 +34,10 @@ class Printer {
   }
 
  private:
-  std::string Cell(double v) const {
+  std::string Cell(int64_t i) const {
+    // A double does not hold each of them.
+    if (x_.dtype() == DType::kInt64) return absl::StrCat(x_.data<int64_t>()[i]);
+    const double v = values_[i];
     if (x_.dtype() == DType::kBool) return v != 0 ? "true" : "false";
     if (!IsFloat(x_.dtype())) return absl::StrFormat("%.0f", v);
     if (std::isnan(v)) return "nan";  // whatever its sign bit
@@ -47,11 +51,11 @@ class Printer {
            i < x_.shape()[axis] - kEdge;
   }
 
-  // Calls f for every element that is shown.
+  // Calls f with the place of every element that is shown.
   template <class F>
   void Visit(int axis, int64_t index, F f) const {
     if (axis == x_.rank()) {
-      f(values_[index]);
+      f(index);
       return;
     }
     for (int64_t i = 0; i < x_.shape()[axis]; ++i) {
@@ -61,8 +65,8 @@ class Printer {
 
   void Write(int axis, int64_t index) {
     if (axis == x_.rank()) {
-      absl::StrAppend(&out_, absl::StrFormat("%*s", static_cast<int>(width_),
-                                             Cell(values_[index])));
+      absl::StrAppend(
+          &out_, absl::StrFormat("%*s", static_cast<int>(width_), Cell(index)));
       return;
     }
     const bool last = axis + 1 == x_.rank();

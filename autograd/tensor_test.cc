@@ -90,6 +90,18 @@ TEST(Tensor, Errors) {
               HasSubstr("too large"));
 }
 
+TEST(Tensor, AnIntegerTakesAWholeValueThatItHolds) {
+  for (const double bad : {0.5, std::nan(""), 2147483648.0, -2147483649.0}) {
+    EXPECT_THAT(ErrorOf([&] { Tensor::Full({2}, bad, DType::kInt32); }),
+                AllOf(StartsWith("Full: "), HasSubstr("for int32")));
+  }
+  EXPECT_THAT(
+      ErrorOf([] { Tensor::Scalar(9223372036854775808.0, DType::kInt64); }),
+      HasSubstr("for int64"));
+  EXPECT_EQ(Tensor::Scalar(-2147483648.0, DType::kInt32).item(), -2147483648.0);
+  EXPECT_EQ(Tensor::Scalar(0.5, DType::kBool).item(), 1);
+}
+
 TEST(Tensor, VersionsLiveOnTheStorage) {
   Tensor x = Tensor::Of({4}, {1, 2, 3, 4});
   Tensor view = Tensor::Alias(x, 1, {2});
@@ -132,6 +144,7 @@ TEST(Tensor, UniqueSeesHandlesAndViews) {
   EXPECT_FALSE(view.unique());
   x = {};
   EXPECT_TRUE(view.unique());
+  EXPECT_THAT(ErrorOf([] { Tensor().unique(); }), StartsWith("unique: "));
 }
 
 TEST(Tensor, Converts) {
@@ -147,6 +160,9 @@ TEST(Tensor, PrintsAsNumPyDoes) {
             "[[ 1.0000, -2.5000],\n [ 3.0000,  4.0000]] float32 [2, 2]");
   EXPECT_EQ(Tensor::Of<int64_t>({3}, {1, 20, 300}).ToString(),
             "[  1,  20, 300] int64 [3]");
+  constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(Tensor::Of<int64_t>({2}, {kLast, -kLast - 1}).ToString(),
+            "[ 9223372036854775807, -9223372036854775808] int64 [2]");
   EXPECT_EQ(Tensor::Scalar(0.5).ToString(), "0.5000 float32 []");
   EXPECT_EQ(Tensor::Of<bool>({2}, {true, false}).ToString(),
             "[ true, false] bool [2]");

@@ -15,6 +15,9 @@ ForwardHook::ForwardHook(ParameterStore& store, std::string pattern,
     : store_(store.state()),
       pattern_(std::move(pattern)),
       function_(std::move(function)) {
+  if (!function_) {
+    throw Error("ForwardHook: the function is empty; wanted one to call");
+  }
   const std::vector<std::string> paths(store_.paths.begin(),
                                        store_.paths.end());
   if (std::none_of(paths.begin(), paths.end(), [&](const std::string& path) {

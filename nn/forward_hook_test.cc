@@ -187,6 +187,8 @@ TEST(ForwardHookTest, RefusesWhatFitsNothing) {
               }),
               HasSubstr("no layer matches 'transfromer.encoder'; the nearest "
                         "is 'transformer.encoder'"));
+  EXPECT_THAT(ErrorOf([&] { ForwardHook(store, "head", ForwardFunction()); }),
+              HasSubstr("the function is empty"));
   model(Ids());
   EXPECT_THAT(paths, ElementsAre());
   const ForwardHook wrong(

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "autograd/error.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/random.h"
@@ -48,6 +47,9 @@ Scope LayerPath::Open() const {
 }
 
 internal::StoreState& Params::state(const char* op) const {
+  if (!owner_.get()) {
+    throw Error(absl::StrCat(op, ": these Params were moved from"));
+  }
   auto& state = *static_cast<StoreState*>(owner_.get());
   state.CheckUsable(op);
   return state;
@@ -66,9 +68,7 @@ Params Params::Sub(const std::string& name) const {
 
 Params Params::Sub(int64_t index) const { return Sub(absl::StrCat(index)); }
 
-DType Params::dtype() const {
-  return static_cast<StoreState*>(owner_.get())->dtype;
-}
+DType Params::dtype() const { return state("Params::dtype").dtype; }
 
 LayerPath Params::layer_path() const {
   return LayerPath(owner_,
@@ -176,6 +176,10 @@ ParameterStore::ParameterStore(DType dtype, uint64_t seed)
   }
 }
 
+void ParameterStore::ThrowMoved() {
+  throw Error("ParameterStore: this one was moved from and holds nothing");
+}
+
 void ParameterStore::End() {
   if (owner_.get()) owner_.get()->alive = false;
 }
@@ -275,7 +279,8 @@ void ParameterStore::CopyFrom(const ParameterStore& other) {
     }
   }
   if (!differences.empty()) {
-    throw Error(absl::StrCat(kOp, ": ", absl::StrJoin(differences, "; ")));
+    throw Error(
+        absl::StrCat(kOp, ": ", internal::JoinDifferences(differences)));
   }
   for (Parameter* p : parameters()) {
     CopyValues(other.Find(p->name), p->value);

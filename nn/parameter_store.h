@@ -117,7 +117,10 @@ class ParameterStore {
     return *this;
   }
 
-  Params root() { return Params(owner_, ""); }
+  Params root() {
+    state();
+    return Params(owner_, "");
+  }
 
   // In the order of their making; a tied one stands once.
   absl::Span<Parameter* const> parameters() const { return state().parameters; }
@@ -147,7 +150,7 @@ class ParameterStore {
   // gradients. A layer that is built on it takes up the parameters that carry
   // its names, with their values.
   ParameterStore Clone() const;
-  // Takes over the values. Throws Error, which lists every difference, unless
+  // Takes over the values. Throws Error, which lists the differences, unless
   // both have the same dtype, names, ties and shapes; then nothing is changed.
   void CopyFrom(const ParameterStore& other);
 
@@ -160,11 +163,14 @@ class ParameterStore {
   // The flat memory, for passes over all parameters.
   absl::Span<const Segment> segments() const { return state().segments; }
   // For an optimizer, which may outlive the store and so holds a reference.
+  // Throws Error when this was moved from.
   internal::StoreState& state() const {
+    if (!owner_.get()) ThrowMoved();
     return *static_cast<internal::StoreState*>(owner_.get());
   }
 
  private:
+  [[noreturn]] static void ThrowMoved();
   explicit ParameterStore(OwnerHandle owner) : owner_(std::move(owner)) {}
   void End();
   void SetFrozen(const char* op, const std::string& pattern, bool frozen);

@@ -229,6 +229,18 @@ TEST(ParameterStore, Moves) {
   other = std::move(moved);  // ends the store of b
   EXPECT_THROW(tape.Backward(y), Error);
   EXPECT_EQ(other.size(), 1);
+  // What was moved from says so.
+  const auto moved_from = ThrowsMessage<Error>(HasSubstr("moved from"));
+  EXPECT_THAT([&] { store.size(); }, moved_from);
+  EXPECT_THAT([&] { store.root(); }, moved_from);
+  EXPECT_THAT([&] { store.ZeroGrad(); }, moved_from);
+  EXPECT_THAT([&] { other.CopyFrom(store); }, moved_from);
+  Params root = other.root();
+  const Params taken = std::move(root);
+  EXPECT_THAT([&] { root.Ones("c", {}); }, moved_from);
+  EXPECT_THAT([&] { root.dtype(); }, moved_from);
+  store = ParameterStore();
+  EXPECT_EQ(store.size(), 0);
 }
 
 TEST(LayerPath, NamesTheLayerInMessages) {

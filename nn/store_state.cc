@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "autograd/error.h"
 
 namespace wengert::nn::internal {
@@ -93,6 +94,14 @@ void StoreState::CheckGradients(const char* op) const {
   throw Error(absl::StrCat(op,
                            ": a Backward threw half-way, and the gradients are "
                            "incomplete; call ZeroGrad first"));
+}
+
+std::string JoinDifferences(absl::Span<const std::string> differences) {
+  constexpr size_t kShown = 10;
+  const size_t rest = differences.size() - std::min(kShown, differences.size());
+  return absl::StrCat(
+      absl::StrJoin(differences.subspan(0, kShown), "; "),
+      rest > 0 ? absl::StrCat("; and ", rest, " more") : std::string());
 }
 
 }  // namespace wengert::nn::internal

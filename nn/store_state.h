@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "autograd/parameter.h"
 #include "autograd/tensor.h"
 
@@ -73,6 +74,10 @@ class StoreState final : public ParameterOwner {
   std::map<std::string, size_t> name_index_;
   size_t n_with_gradients_ = 0;
 };
+
+// What messages say of two things that differ: "a; b", the first ten, and how
+// many more there are, so that a line of another model stays a line to read.
+std::string JoinDifferences(absl::Span<const std::string> differences);
 
 }  // namespace internal
 }  // namespace wengert::nn

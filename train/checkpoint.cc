@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "autograd/error.h"
 #include "train/checkpoint_metadata.h"
@@ -72,7 +71,7 @@ class Loader {
                                 const OptimizerState& own) {
     OptimizerState state{saved.kind, saved.options, {}};
     if (saved.kind != own.kind) {
-      faults_.push_back(absl::StrCat("the optimizer is ", Printable(saved.kind),
+      faults_.push_back(absl::StrCat("the optimizer is ", Quoted(saved.kind),
                                      " in the file; wanted ", own.kind));
       return state;
     }
@@ -120,14 +119,14 @@ class Loader {
     }
   }
 
-  // OK, or one line with every difference.
+  // OK, or one line with the first differences.
   absl::Status Verdict() const {
     if (faults_.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         file_.path(), ": ",
         faults_.size() > 1 ? absl::StrCat(faults_.size(), " differences: ")
                            : "",
-        absl::StrJoin(faults_, "; ")));
+        nn::internal::JoinDifferences(faults_)));
   }
 
   void Copy() {
@@ -312,7 +311,7 @@ absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& path) {
   CheckpointInfo info = internal::ParseMetadata(file->metadata(), faults).info;
   if (faults.empty()) return info;
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": ", absl::StrJoin(faults, "; ")));
+      absl::StrCat(path, ": ", nn::internal::JoinDifferences(faults)));
 }
 
 absl::Status SaveParameters(const std::string& path,

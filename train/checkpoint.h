@@ -76,7 +76,7 @@ absl::Status SaveCheckpoint(const std::string& path, const TrainingRun& run,
 // the rest. The file and the run may differ in their number of threads and in
 // the order of their parameters. Errors, which change nothing: what
 // SafetensorsFile::Open reports; a file that is no checkpoint or one of a newer
-// version; and one line that lists every difference.
+// version; and one line that lists the first ten differences.
 absl::StatusOr<CheckpointInfo> LoadCheckpoint(const std::string& path,
                                               const TrainingRun& run,
                                               const LoadOptions& options = {});

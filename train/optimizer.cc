@@ -6,7 +6,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "autograd/error.h"
 
 namespace wengert::train {
@@ -269,7 +268,8 @@ void Optimizer::Load(const OptimizerState& state) {
   }
   const auto matched = Match(state, faults);
   if (!faults.empty()) {
-    throw Error(absl::StrCat(kind_, ".Load: ", absl::StrJoin(faults, "; ")));
+    throw Error(
+        absl::StrCat(kind_, ".Load: ", nn::internal::JoinDifferences(faults)));
   }
   const double lr = state.options.at("lr");
   CheckLr(lr);

@@ -67,7 +67,7 @@ class Optimizer {
   OptimizerState SharedState();
   // Takes over state and options, by name (for a tied parameter any of its
   // names), in whatever order the store lists them. Throws Error, which lists
-  // every difference, unless the state is one of this kind of optimizer for
+  // the differences, unless the state is one of this kind of optimizer for
   // exactly the parameters of the store; then nothing is changed.
   void Load(const OptimizerState& state);
 

@@ -90,15 +90,16 @@ absl::Status Recorder::OpenFolder() {
                                 : RunFolder::Create(path, options_.seed);
   if (!folder.ok()) return folder.status();
   folder_ = *std::move(folder);
-  std::ifstream config(folder_->config(), std::ios::binary);
-  config_.assign(std::istreambuf_iterator<char>(config), {});
 
   const LoopOptions& loop = loop_.options();
   if (options_.resume) {
-    // The rows last: they are cut only if the checkpoint can be loaded.
-    const absl::Status status = RestoreNewest();
+    // First: flags that do not fit the checkpoint leave the run as it was.
+    absl::Status status = RestoreNewest();
+    if (status.ok()) status = folder_->NoteResumption();
     if (!status.ok()) return status;
   }
+  std::ifstream config(folder_->config(), std::ios::binary);
+  config_.assign(std::istreambuf_iterator<char>(config), {});
   const int64_t last_step = options_.resume ? loop_.state().step : -1;
   auto metrics = MetricsLog::Open(folder_->metrics_csv(),
                                   folder_->metrics_jsonl(), last_step);

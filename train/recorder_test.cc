@@ -209,6 +209,7 @@ TEST_F(RecorderTest, RefusesWhatItCannotResume) {
               HasSubstr("holds no run to resume"));
   Train("a", false, 5);
   const std::string rows = Rows("a");
+  const std::string config = Contents(Path("a/config.json"));
   EXPECT_THAT(std::string(Train("a", false).status.message()),
               HasSubstr("holds a run already"));
   EXPECT_THAT(std::string(Train("a", true, 0, {.seed = 3}).status.message()),
@@ -218,6 +219,8 @@ TEST_F(RecorderTest, RefusesWhatItCannotResume) {
   EXPECT_FALSE(broken.status.ok());
   EXPECT_EQ(broken.step, 0);
   EXPECT_EQ(Rows("a"), rows);
+  // Nor do the flags of a try that failed count from then on.
+  EXPECT_EQ(Contents(Path("a/config.json")), config);
   File("under", "a file");
   EXPECT_FALSE(Train("under/a", false).status.ok());
 }

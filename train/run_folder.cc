@@ -70,9 +70,7 @@ Json Machine() {
           {"compiler", compiler}};
 }
 
-absl::Status WriteJson(const std::string& path, const Json& json) {
-  return WriteFile(path, json.dump(2) + "\n");
-}
+std::string Text(const Json& json) { return json.dump(2) + "\n"; }
 
 }  // namespace
 
@@ -102,7 +100,7 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Create(
                        {"seed", seed},
                        {"flags", Flags()},
                        {"machine", Machine()}};
-  absl::Status status = WriteJson(run->config(), config);
+  absl::Status status = WriteFile(run->config(), Text(config));
   if (!status.ok()) return status;
   return run;
 }
@@ -140,9 +138,12 @@ absl::StatusOr<std::unique_ptr<RunFolder>> RunFolder::Resume(
                                {"time", Now()},
                                {"flags", changed},
                                {"machine", Machine()}});
-  absl::Status status = WriteJson(name, config);
-  if (!status.ok()) return status;
+  run->resumed_ = Text(config);
   return run;
+}
+
+absl::Status RunFolder::NoteResumption() const {
+  return WriteFile(config(), resumed_);
 }
 
 absl::Status RunFolder::Lock() {

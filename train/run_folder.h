@@ -29,13 +29,16 @@ class RunFolder {
   static absl::StatusOr<std::unique_ptr<RunFolder>> Create(
       const std::string& path, uint64_t seed);
 
-  // Opens the folder of a run. Its config.json gets a further entry under
-  // "resumed": when, on which machine, and the flags that are not as they were
-  // at first. Errors: there is no run in it, or one of another seed; its
-  // config.json is not that of a run or cannot be written; another process
-  // trains in it.
+  // Opens the folder of a run and changes nothing. Errors: there is no run in
+  // it, or one of another seed; its config.json is not that of a run; another
+  // process trains in it.
   static absl::StatusOr<std::unique_ptr<RunFolder>> Resume(
       const std::string& path, uint64_t seed);
+
+  // Of a resumed run that can go on: its config.json gets a further entry under
+  // "resumed": when, on which machine, and the flags that are not as they were
+  // at first. Error: it cannot be written.
+  absl::Status NoteResumption() const;
 
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -60,6 +63,7 @@ class RunFolder {
   std::string path_;
   int lock_ = -1;  // the open folder
   std::vector<std::string> changed_;
+  std::string resumed_;  // what config.json is to be
 };
 
 }  // namespace wengert::train

@@ -117,6 +117,8 @@ TEST_F(RunFolderTest, ResumingNotesWhatChanged) {
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_THAT((*run)->changed_flags(),
                 ElementsAre("--run_test_lr is 0.05, was 0.1"));
+    EXPECT_EQ(Config(**run), before);  // the run may yet turn out not to go on
+    EXPECT_TRUE((*run)->NoteResumption().ok());
   }
   absl::SetFlag(&FLAGS_run_test_lr, 0.1);
   absl::SetFlag(&FLAGS_run_test_name, "\t\xFF");
@@ -125,11 +127,13 @@ TEST_F(RunFolderTest, ResumingNotesWhatChanged) {
     ASSERT_TRUE(run.ok()) << run.status();
     EXPECT_THAT((*run)->changed_flags(),
                 ElementsAre("--run_test_name is \"\\t\uFFFD\", was \"300\""));
+    EXPECT_TRUE((*run)->NoteResumption().ok());
   }
   absl::SetFlag(&FLAGS_run_test_name, "300");
   auto run = RunFolder::Resume(path_, 7);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT((*run)->changed_flags(), IsEmpty());
+  EXPECT_TRUE((*run)->NoteResumption().ok());
   auto config = Config(**run);
   ASSERT_EQ(config["resumed"].size(), 3);
   EXPECT_EQ(config["resumed"][0]["flags"],

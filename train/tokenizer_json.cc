@@ -85,11 +85,12 @@ absl::StatusOr<Json> ParseJson(absl::string_view text,
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& e) {
-    const absl::string_view message = e.what();
+    absl::string_view message = e.what();
     const size_t colon = message.find(": ");
-    return error_at(
-        e.byte > 0 ? e.byte - 1 : 0,
-        Printable(message.substr(colon == message.npos ? 0 : colon + 2)));
+    if (colon != message.npos) message.remove_prefix(colon + 2);
+    // Behind it stands a token, which may be most of the file.
+    message = message.substr(0, message.find("; last read: "));
+    return error_at(e.byte > 0 ? e.byte - 1 : 0, Printable(message));
   } catch (const Json::exception& e) {  // a number that no double can hold
     return Fault(path, "no JSON", Printable(e.what()));
   }

@@ -18,8 +18,10 @@
 namespace wengert::train {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using TokenizerTest = FilesTest;
 
@@ -134,7 +136,8 @@ TEST_F(TokenizerTest, ReadsWhatIsRight) {
 
 TEST_F(TokenizerTest, SaysWhatIsWrong) {
   EXPECT_THAT(FaultOf("{\"model\":\n {"),
-              HasSubstr("t.json:2:3: syntax error"));
+              AllOf(HasSubstr("t.json:2:3: syntax error"),
+                    Not(HasSubstr("last read"))));
   EXPECT_THAT(FaultOf(std::string("{\n\0}", 4)), "t.json:2:1: a byte is 0");
   EXPECT_THAT(FaultOf(""), HasSubstr("t.json:1:1: "));
   EXPECT_EQ(FaultOf("[]"), "t.json: model: wanted an object");

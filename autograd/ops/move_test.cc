@@ -306,6 +306,8 @@ TEST(WhereTest, Errors) {
               StartsWith("MaskedFill: mask undefined"));
   EXPECT_THAT(ErrorOf([&] { MaskedFill({}, mask, 0); }),
               StartsWith("MaskedFill: "));
+  EXPECT_THAT(ErrorOf([&] { MaskedFill(a.To(DType::kInt64), mask, 0.5); }),
+              HasSubstr("0.5 for int64"));
 }
 
 TEST(MoveTest, SameBitsForAnyNumberOfThreads) {
