@@ -438,7 +438,7 @@ Tensor LogSoftmaxComposed(const Tensor& x, int axis = -1);
 // Fused. (x - mean) / sqrt(variance + eps) * gain + bias over as many last axes
 // as gain and bias have, which are undefined or have the shape of these axes;
 // over the last one without both (Ba, Kiros, Hinton 2016). variance divides by
-// the number of elements.
+// the number of elements. eps >= 0, here and in the two norms below.
 Tensor LayerNorm(const Tensor& x, const Tensor& gain = {},
                  const Tensor& bias = {}, double eps = 1e-5);
 Tensor LayerNormComposed(const Tensor& x, const Tensor& gain = {},
