@@ -156,10 +156,9 @@ void RegisterTape() {
   };
   Register("BM_TapeOp/Silu", {1},
            {[](const Tensor& x, auto&&...) { return Silu(x); },
-            [](float* x) { kernels::Activate(Activation::kSilu, 1, x, x + 1); },
+            [](float* x) { kernels::Apply(Activation::kSilu, 1, x, x + 1); },
             [](float* x) {
-              kernels::ActivateGrad(Activation::kSilu, 1, x, x + 1, false,
-                                    x + 2);
+              kernels::ApplyGrad(Activation::kSilu, 1, x, x + 1, false, x + 2);
             }});
   Register("BM_TapeOp/Exp", {1},
            {[](const Tensor& x, auto&&...) { return Exp(x); },
