@@ -166,7 +166,7 @@ void CrossEntropyGrad(int64_t n, int64_t c, const T* logits,
       const T uniform = smoothing / static_cast<T>(c), log = log_sum[i];
       // p - 1 at the target without cancellation.
       const T at_target =
-          g * (std::expm1((x[t] - max) - log) + (smoothing - uniform)) +
+          g * (Expm1((x[t] - max) - log) + (smoothing - uniform)) +
           (accumulate ? dx[t] : 0);
       if (narrow) {
         const auto value = [&](int64_t j) {
@@ -231,7 +231,7 @@ void WeightedCrossEntropyGrad(const ClassWeights<T>& q, const T* logits,
         for (int64_t j = 0; j < c; ++j) main = 2 * weight(j) > total ? j : main;
         const T at_main = main < 0
                               ? T(0)
-                              : g * (total * std::expm1((x[main] - max) - log) +
+                              : g * (total * Expm1((x[main] - max) - log) +
                                      (total - weight(main))) +
                                     (accumulate_dlogits ? dx[main] : 0);
         const auto value = [=](int64_t j) {
