@@ -126,8 +126,8 @@ std::vector<train::AttentionMap> AttentionOf(const Model& model,
                                              const std::string& text) {
   std::vector<std::string> labels;
   for (const char c : text) labels.emplace_back(1, c == ' ' ? '_' : c);
-  return train::SelfAttentionMaps(
-      text, labels,
+  return train::AttentionMaps(
+      text, labels, labels,
       model.Attention(Context(text, static_cast<int64_t>(text.size()))));
 }
 
