@@ -2,7 +2,6 @@
 // its default intervals, in turn, and prints one line of JSON.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
