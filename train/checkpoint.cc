@@ -1,8 +1,11 @@
 #include "train/checkpoint.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "autograd/error.h"
 #include "train/checkpoint_metadata.h"
 #include "train/text_file.h"
