@@ -1,6 +1,5 @@
 // The tape as a drawing.
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"

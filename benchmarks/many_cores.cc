@@ -63,14 +63,11 @@ int Run() {
 }  // namespace wengert::benchmarks
 
 int main(int argc, char** argv) {
-  const auto words = wengert::train::ParseCommandLine(
+  const absl::Status parsed = wengert::train::ParseCommandLine(
       argc, argv, "What limits a training step on many cores.", {__FILE__});
-  if (!words.ok() || !words->empty()) {
-    if (absl::IsCancelled(words.status())) return 0;
-    std::cerr << "many_cores: "
-              << (words.ok() ? "unexpected word " + (*words)[0]
-                             : std::string(words.status().message()))
-              << "\n";
+  if (!parsed.ok()) {
+    if (absl::IsCancelled(parsed)) return 0;
+    std::cerr << "many_cores: " << parsed.message() << "\n";
     return 2;
   }
   return wengert::benchmarks::Run();

@@ -16,16 +16,13 @@ ABSL_FLAG(int64_t, threads, 1, "Threads.");
 int main(int argc, char** argv) {
   using namespace wengert::benchmarks;
   benchmark::Initialize(&argc, argv);  // takes its own flags out
-  const auto words = wengert::train::ParseCommandLine(
+  const absl::Status parsed = wengert::train::ParseCommandLine(
       argc, argv,
       "Times operations and kernels; --benchmark_filter=<regex> chooses them.",
       {__FILE__});
-  if (!words.ok() || !words->empty()) {
-    if (absl::IsCancelled(words.status())) return 0;
-    std::cerr << "ops: "
-              << (words.ok() ? "unexpected word " + (*words)[0]
-                             : std::string(words.status().message()))
-              << "\n";
+  if (!parsed.ok()) {
+    if (absl::IsCancelled(parsed)) return 0;
+    std::cerr << "ops: " << parsed.message() << "\n";
     return 2;
   }
   try {

@@ -2,7 +2,6 @@
 // its default intervals, in turn, and prints one line of JSON.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -105,13 +104,13 @@ int Main() {
 }  // namespace wengert::benchmarks
 
 int main(int argc, char** argv) {
-  const auto words = wengert::train::ParseCommandLine(
+  const absl::Status parsed = wengert::train::ParseCommandLine(
       argc, argv,
       "Times training with a Recorder against training without, in turn.",
       {__FILE__});
-  if (!words.ok()) {
-    if (absl::IsCancelled(words.status())) return 0;
-    std::cerr << "recording: " << words.status().message() << "\n";
+  if (!parsed.ok()) {
+    if (absl::IsCancelled(parsed)) return 0;
+    std::cerr << "recording: " << parsed.message() << "\n";
     return 2;
   }
   return wengert::benchmarks::Main();

@@ -61,17 +61,14 @@ void Run() {
 }  // namespace wengert::benchmarks
 
 int main(int argc, char** argv) {
-  const auto words = wengert::train::ParseCommandLine(
+  const absl::Status parsed = wengert::train::ParseCommandLine(
       argc, argv,
       "Times the toy step and its straight-line form in turn; prints one line "
       "of JSON.",
       {__FILE__});
-  if (!words.ok() || !words->empty()) {
-    if (absl::IsCancelled(words.status())) return 0;
-    std::cerr << "toy_overhead: "
-              << (words.ok() ? "unexpected word " + (*words)[0]
-                             : std::string(words.status().message()))
-              << "\n";
+  if (!parsed.ok()) {
+    if (absl::IsCancelled(parsed)) return 0;
+    std::cerr << "toy_overhead: " << parsed.message() << "\n";
     return 2;
   }
   wengert::benchmarks::Run();

@@ -109,15 +109,12 @@ int Run() {
 }  // namespace wengert::benchmarks
 
 int main(int argc, char** argv) {
-  const auto words = wengert::train::ParseCommandLine(
+  const absl::Status parsed = wengert::train::ParseCommandLine(
       argc, argv, "Times a training step; prints one line of JSON.",
       {__FILE__});
-  if (!words.ok() || !words->empty()) {
-    if (absl::IsCancelled(words.status())) return 0;
-    std::cerr << "train_step: "
-              << (words.ok() ? "unexpected word " + (*words)[0]
-                             : std::string(words.status().message()))
-              << "\n";
+  if (!parsed.ok()) {
+    if (absl::IsCancelled(parsed)) return 0;
+    std::cerr << "train_step: " << parsed.message() << "\n";
     return 2;
   }
   try {

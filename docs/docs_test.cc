@@ -122,6 +122,7 @@ TEST(Guides, CommandsRun) {
   }
   std::filesystem::current_path(folder);
   EXPECT_EQ(std::system((root + "/docs/own_loop").c_str()), 0);
+  EXPECT_EQ(std::system((root + "/docs/training_parts").c_str()), 0);
   EXPECT_TRUE(std::filesystem::exists("own.safetensors"));
   EXPECT_EQ(
       std::system((root + "/docs/training_loop --run_dir=runs/own").c_str()),

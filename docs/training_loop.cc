@@ -25,11 +25,11 @@ train::BatchLoss Loss(const nn::MLP& model, absl::Span<const int64_t> rows) {
 }
 
 int main(int argc, char** argv) {
-  const auto words =
+  const absl::Status parsed =
       train::ParseRunCommandLine(argc, argv, "Learns y = sin x.", __FILE__);
-  if (!words.ok()) {
-    std::cerr << words.status().message() << "\n";
-    return absl::IsCancelled(words.status()) ? 0 : 2;
+  if (!parsed.ok()) {
+    std::cerr << parsed.message() << "\n";
+    return absl::IsCancelled(parsed) ? 0 : 2;
   }
   // From here on the text shows it.
   nn::ParameterStore store(DType::kFloat32, /*seed=*/1);

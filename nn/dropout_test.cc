@@ -1,7 +1,5 @@
 #include "nn/dropout.h"
 
-#include <cmath>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nn/layer_testlib.h"

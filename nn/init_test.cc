@@ -1,7 +1,6 @@
 #include "nn/init.h"
 
 #include <cmath>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

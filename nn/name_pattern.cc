@@ -2,30 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace wengert::nn {
-namespace {
-
-// The number of insertions, deletions and replacements between a and b.
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
 
 bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
   // Where the last star stands and what it has taken; a later character that
@@ -45,6 +25,27 @@ bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
     }
   }
   return pattern.find_first_not_of('*', p) == pattern.npos;
+}
+
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  // distance[i][j] is that of the first i bytes of a and the first j of b.
+  std::vector<std::vector<size_t>> distance(a.size() + 1,
+                                            std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      size_t& best = distance[i][j];
+      if (i == 0 || j == 0) {
+        best = i + j;
+        continue;
+      }
+      best = std::min({distance[i - 1][j] + 1, distance[i][j - 1] + 1,
+                       distance[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        best = std::min(best, distance[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return distance[a.size()][b.size()];
 }
 
 std::string NearestName(absl::string_view name,

@@ -3,6 +3,7 @@
 #ifndef WENGERT_NN_NAME_PATTERN_H_
 #define WENGERT_NN_NAME_PATTERN_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,12 @@ namespace wengert::nn {
 // none too.
 bool MatchesPattern(absl::string_view pattern, absl::string_view name);
 
-// "the nearest is 'layers.0'", by the number of insertions, deletions and
-// replacements, the first where several are; or that there are none.
+// The fewest bytes inserted, removed, replaced or swapped with their neighbour
+// that make b of a (Damerau and Levenshtein).
+size_t EditDistance(absl::string_view a, absl::string_view b);
+
+// "the nearest is 'layers.0'", by EditDistance, the first where several are; or
+// that there are none.
 std::string NearestName(absl::string_view name,
                         const std::vector<std::string>& names);
 

@@ -33,5 +33,11 @@ TEST(NamePatternTest, TheFirstOfTheNearest) {
   EXPECT_EQ(NearestName("a", {}), "there are none");
 }
 
+TEST(NamePatternTest, SwappedNeighboursAreOneEdit) {
+  EXPECT_EQ(EditDistance("wieght", "weight"), 1u);
+  EXPECT_EQ(EditDistance("", "gain"), 4u);
+  EXPECT_EQ(EditDistance("bias", "gains"), 3u);
+}
+
 }  // namespace
 }  // namespace wengert::nn

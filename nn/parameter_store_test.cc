@@ -2,7 +2,6 @@
 #include "nn/parameter_store.h"
 
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -9,25 +9,24 @@
 
 namespace wengert::train {
 
-std::vector<AttentionMap> SelfAttentionMaps(
-    const std::string& sentence, const std::vector<std::string>& labels,
-    absl::Span<const Tensor> weights) {
-  const int64_t length = static_cast<int64_t>(labels.size());
+std::vector<AttentionMap> AttentionMaps(const std::string& sentence,
+                                        const std::vector<std::string>& queries,
+                                        const std::vector<std::string>& keys,
+                                        absl::Span<const Tensor> weights) {
+  const int64_t rows = static_cast<int64_t>(queries.size());
+  const int64_t columns = static_cast<int64_t>(keys.size());
   std::vector<AttentionMap> maps;
   for (const Tensor& w : weights) {
-    if (w.rank() != 4 || w.dim(0) != 1 || w.dim(2) != length ||
-        w.dim(3) != length) {
-      throw Error(absl::StrCat("SelfAttentionMaps: weights ",
-                               w.shape().ToString(), ", wanted [1, H, ", length,
-                               ", ", length, "]"));
+    if (w.rank() != 4 || w.dim(0) != 1 || w.dim(2) != rows ||
+        w.dim(3) != columns) {
+      throw Error(absl::StrCat("AttentionMaps: weights ", w.shape().ToString(),
+                               ", wanted [1, H, ", rows, ", ", columns, "]"));
     }
-    AttentionMap& map = maps.emplace_back();
-    map.sentence = sentence;
-    map.layer = absl::StrCat("layer ", maps.size() - 1);
-    map.queries = map.keys = labels;
+    maps.push_back(
+        {sentence, absl::StrCat("layer ", maps.size()), queries, keys, {}});
     const float* head = w.data<float>();
-    for (int64_t h = 0; h < w.dim(1); ++h, head += length * length) {
-      map.heads.emplace_back(head, head + length * length);
+    for (int64_t h = 0; h < w.dim(1); ++h, head += rows * columns) {
+      maps.back().heads.emplace_back(head, head + rows * columns);
     }
   }
   return maps;

@@ -20,12 +20,13 @@ struct AttentionMap {
   std::vector<std::vector<float>> heads;
 };
 
-// The maps of one sentence that attends to itself: weights[i] is what layer i's
-// heads do, [1, H, T, T] float32, as nn::Encoder::WithWeights gives it, and
-// labels are the T tokens. Throws Error for other shapes.
-std::vector<AttentionMap> SelfAttentionMaps(
-    const std::string& sentence, const std::vector<std::string>& labels,
-    absl::Span<const Tensor> weights);
+// The maps of one sentence: weights[i] is what layer i's heads do, [1, H, Tq,
+// Tk] float32, as nn::Encoder::WithWeights gives it. Throws Error for other
+// shapes.
+std::vector<AttentionMap> AttentionMaps(const std::string& sentence,
+                                        const std::vector<std::string>& queries,
+                                        const std::vector<std::string>& keys,
+                                        absl::Span<const Tensor> weights);
 
 // Throws Error, which starts with `op`, where a head's size does not fit the
 // labels or nothing is there to be looked at.

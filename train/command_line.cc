@@ -7,6 +7,7 @@
 #include <iostream>
 #include <map>
 #include <new>
+#include <utility>
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/flag.h"
@@ -72,19 +73,20 @@ std::string Nearest(
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ParseCommandLine(
-    int argc, const char* const* argv, const std::string& about,
-    const std::vector<std::string>& files) {
+absl::Status ParseCommandLine(int argc, const char* const* argv,
+                              const std::string& about,
+                              const std::vector<std::string>& files,
+                              std::vector<std::string>* words) {
   const auto flags = FlagsOf(files);
-  std::vector<std::string> words;
+  std::vector<std::string> others;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     if (arg == "--") {
-      words.insert(words.end(), argv + i + 1, argv + argc);
+      others.insert(others.end(), argv + i + 1, argv + argc);
       break;
     }
     if (!absl::StartsWith(arg, "-") || arg == "-") {
-      words.push_back(arg);
+      others.push_back(arg);
       continue;
     }
     const std::pair<std::string, std::string> parts =
@@ -127,7 +129,12 @@ absl::StatusOr<std::vector<std::string>> ParseCommandLine(
                         : error));
     }
   }
-  return words;
+  if (!words && !others.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unexpected word ", Quoted(others[0]), "; see --help"));
+  }
+  if (words) *words = std::move(others);
+  return absl::OkStatus();
 }
 
 int ExitStatus(const std::string& program,

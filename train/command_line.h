@@ -17,14 +17,16 @@
 namespace wengert::train {
 
 // Sets the flags from argv: --name=value, --name value, --name and --noname
-// for a bool, and -- before words. Returns the words that are no flags. An
-// unknown flag or a value of the wrong kind is an error that names it, with the
-// nearest flag; --help gives Cancelled with an empty text, once it has printed
-// `about` and every flag that one of `files`, or a neighbour of it, defines,
-// with their defaults. The caller's own is __FILE__.
-absl::StatusOr<std::vector<std::string>> ParseCommandLine(
-    int argc, const char* const* argv, const std::string& about,
-    const std::vector<std::string>& files);
+// for a bool, and -- before words. What is no flag goes into `words`, or is an
+// error where there is none. An unknown flag or a value of the wrong kind is an
+// error that names it, with the nearest flag; --help gives Cancelled with an
+// empty text, once it has printed `about` and every flag that one of `files`,
+// or a neighbour of it, defines, with their defaults. The caller's own is
+// __FILE__.
+absl::Status ParseCommandLine(int argc, const char* const* argv,
+                              const std::string& about,
+                              const std::vector<std::string>& files,
+                              std::vector<std::string>* words = nullptr);
 
 template <class T>
 inline constexpr T kNoLimit = std::numeric_limits<T>::has_infinity

@@ -27,8 +27,12 @@ using ::testing::Not;
 
 absl::StatusOr<std::vector<std::string>> Parse(std::vector<const char*> args) {
   args.insert(args.begin(), "program");
-  return ParseCommandLine(static_cast<int>(args.size()), args.data(),
-                          "Trains a test.", {__FILE__});
+  std::vector<std::string> words;
+  const absl::Status status =
+      ParseCommandLine(static_cast<int>(args.size()), args.data(),
+                       "Trains a test.", {__FILE__}, &words);
+  if (!status.ok()) return status;
+  return words;
 }
 
 TEST(CommandLine, SetsFlagsInEveryForm) {
@@ -60,6 +64,12 @@ TEST(CommandLine, ErrorsAreOneLineThatNamesTheFlag) {
   EXPECT_THAT(Parse({"--notest_steps"}).status().message(),
               HasSubstr("unknown flag --notest_steps"));
   EXPECT_THAT(Parse({"--zzz"}).status().message(), HasSubstr("--help"));
+}
+
+TEST(CommandLine, RefusesWordsThatNobodyTakes) {
+  const char* const args[] = {"program", "--test_steps=6", "one", "two"};
+  EXPECT_EQ(ParseCommandLine(4, args, "Trains a test.", {__FILE__}).message(),
+            "unexpected word \"one\"; see --help");
 }
 
 TEST(CommandLine, HelpExplainsTheProgramsOwnFlags) {

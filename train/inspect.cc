@@ -288,8 +288,10 @@ absl::StatusOr<int> Run(const std::vector<std::string>& paths) {
 int main(int argc, char** argv) {
   using namespace wengert::train;
   return ExitStatus("inspect", [&]() -> absl::StatusOr<int> {
-    const auto words = ParseCommandLine(argc, argv, kAbout, {__FILE__});
-    if (!words.ok()) return words.status();
-    return Run(*words);
+    std::vector<std::string> paths;
+    const absl::Status status =
+        ParseCommandLine(argc, argv, kAbout, {__FILE__}, &paths);
+    if (!status.ok()) return status;
+    return Run(paths);
   });
 }

@@ -1,7 +1,6 @@
 // Writes files of every kind for .ci/interop_test.py to read, and reads those
 // that Python wrote.
 #include <cstdint>
-#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <string>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "autograd/error.h"

@@ -2,7 +2,6 @@
 // are counted, and what its options may be.
 #include "train/optimizer.h"
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>

@@ -1,7 +1,5 @@
 #include "train/profile.h"
 
-#include <limits>
-
 #include "absl/strings/str_split.h"
 #include "autograd/error.h"
 #include "autograd/ops.h"

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <vector>
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/flag.h"
@@ -93,34 +94,34 @@ void OpenStandardFiles() {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
-    int argc, const char* const* argv, const std::string& about,
-    const std::string& file) {
+absl::Status ParseRunCommandLine(int argc, const char* const* argv,
+                                 const std::string& about,
+                                 const std::string& file) {
   OpenStandardFiles();
   const std::vector<std::string> files = {file, __FILE__};
-  auto words = ParseCommandLine(argc, argv, about, files);
+  absl::Status status = ParseCommandLine(argc, argv, about, files);
   const std::string resume = absl::GetFlag(FLAGS_resume);
-  if (words.ok() && !resume.empty()) {
+  if (status.ok() && !resume.empty()) {
     if (!absl::GetFlag(FLAGS_run_dir).empty()) {
       return absl::InvalidArgumentError(
           "--run_dir begins a run and --resume goes on with one: wanted one "
           "of them");
     }
-    const absl::Status status = SetFlagsOf(UserPath(resume));
+    status = SetFlagsOf(UserPath(resume));
     if (!status.ok()) return status;
-    words = ParseCommandLine(argc, argv, about, files);
+    status = ParseCommandLine(argc, argv, about, files);
   }
-  if (!words.ok()) return words;
-  for (const absl::Status& status :
+  if (!status.ok()) return status;
+  for (const absl::Status& range :
        {CheckFlag<int64_t>(FLAGS_log_every, 1),
         CheckFlag<int64_t>(FLAGS_checkpoint_every, 0),
         CheckFlag<double>(FLAGS_checkpoint_seconds, 0),
         CheckFlag<int32_t>(FLAGS_keep_checkpoints, 1),
         CheckFlag<int64_t>(FLAGS_histograms_every, 0),
         CheckFlag<double>(FLAGS_seconds, 0)}) {
-    if (!status.ok()) return status;
+    if (!range.ok()) return range;
   }
-  return words;
+  return absl::OkStatus();
 }
 
 RecorderOptions RecorderFlags(uint64_t seed) {

@@ -5,22 +5,22 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "train/loop.h"
 #include "train/recorder.h"
 
 namespace wengert::train {
 
 // ParseCommandLine (command_line.h), which knows these flags besides those of
-// the program's `file`, __FILE__; Cancelled after --help. With --resume=DIR the
+// the program's `file`, __FILE__, and takes no words: what a run is, its flags
+// say. Cancelled after --help. With --resume=DIR the
 // flags that argv does not set are as the run in DIR last had them, by its
 // config.json, so that --resume=DIR alone goes on with it. Checks these flags'
 // ranges. Standard files that are closed become /dev/null.
-absl::StatusOr<std::vector<std::string>> ParseRunCommandLine(
-    int argc, const char* const* argv, const std::string& about,
-    const std::string& file);
+absl::Status ParseRunCommandLine(int argc, const char* const* argv,
+                                 const std::string& about,
+                                 const std::string& file);
 
 // What the flags say. The rest of the options is the program's.
 RecorderOptions RecorderFlags(uint64_t seed);

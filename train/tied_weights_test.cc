@@ -1,8 +1,6 @@
 // A language model whose output layer is its table of words, as in GPT-2: one
 // parameter with two names, which is trained once and saved once.
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "autograd/ops.h"
 #include "autograd/tensor_testlib.h"

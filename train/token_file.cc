@@ -1,6 +1,5 @@
 #include "train/token_file.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <utility>

@@ -5,7 +5,6 @@
 #ifndef WENGERT_TRAIN_TOKENIZER_JSON_H_
 #define WENGERT_TRAIN_TOKENIZER_JSON_H_
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

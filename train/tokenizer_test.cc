@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "autograd/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "train/byte_pair.h"

@@ -9,34 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autograd/error.h"
+#include "nn/name_pattern.h"
 #include "train/mapped_file.h"
 #include "train/text_file.h"
 
 namespace wengert::train {
 namespace {
-
-// The fewest bytes inserted, removed, replaced or swapped with their neighbour
-// that make b of a (Damerau and Levenshtein).
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  // distance[i][j] is that of the first i bytes of a and the first j of b.
-  std::vector<std::vector<size_t>> distance(a.size() + 1,
-                                            std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      size_t& best = distance[i][j];
-      if (i == 0 || j == 0) {
-        best = i + j;
-        continue;
-      }
-      best = std::min({distance[i - 1][j] + 1, distance[i][j - 1] + 1,
-                       distance[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        best = std::min(best, distance[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return distance[a.size()][b.size()];
-}
 
 // What to try instead of an unknown word: the nearest known one, or, where none
 // is near, the first few.
@@ -50,7 +28,7 @@ std::string Suggestion(absl::string_view word,
   for (const std::string& known : words) {
     const size_t longer = std::max(known.size(), word.size());
     if (longer - std::min(known.size(), word.size()) > best) continue;
-    const size_t distance = EditDistance(word, known);
+    const size_t distance = nn::EditDistance(word, known);
     if (distance < best || (distance == best && nearest == nullptr)) {
       best = distance;
       nearest = &known;

@@ -3,7 +3,6 @@
 #include "autograd/kernels/cross_entropy.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "autograd/kernels/reduce.h"

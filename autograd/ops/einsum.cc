@@ -10,7 +10,6 @@
 // nothing else is left, one Dot for each of the batch.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>

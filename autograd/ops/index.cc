@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autograd/kernels/copy.h"
 #include "autograd/kernels/rearrange.h"

@@ -12,7 +12,6 @@
 #include "train/loop.h"
 #include "train/recorder.h"
 #include "train/run_flags.h"
-#include "train/text_file.h"
 
 using namespace wengert;
 
@@ -46,13 +45,9 @@ bool GradientsAreRight() {
 }
 
 absl::StatusOr<int> Run(int argc, char** argv) {
-  const auto words = train::ParseRunCommandLine(
+  const absl::Status parsed = train::ParseRunCommandLine(
       argc, argv, "Checks and trains a layer of one's own.", __FILE__);
-  if (!words.ok()) return words.status();
-  if (!words->empty()) {
-    return absl::InvalidArgumentError("unexpected word " +
-                                      train::Quoted((*words)[0]));
-  }
+  if (!parsed.ok()) return parsed;
   if (!GradientsAreRight()) return 1;
   std::cout << "gradients agree with central differences\n";
 

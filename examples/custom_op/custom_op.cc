@@ -2,9 +2,7 @@
 // differences and against its composition, timed beside it, and then trained
 // with.
 #include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -99,14 +97,10 @@ double Train() {
 }
 
 absl::StatusOr<int> Run(int argc, char** argv) {
-  const auto words = train::ParseCommandLine(
+  const absl::Status parsed = train::ParseCommandLine(
       argc, argv, "Checks, times and trains with a fused operation.",
       {__FILE__});
-  if (!words.ok()) return words.status();
-  if (!words->empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unexpected word \"", (*words)[0], "\""));
-  }
+  if (!parsed.ok()) return parsed;
   if (!GradientsAreRight()) return 1;
   absl::PrintF("gradients agree with central differences\n");
   const Tensor a = Noise({512, 1024}, 2, DType::kFloat32);

@@ -171,11 +171,7 @@ std::string Png(const Model& model, const Points& points,
   return train::RgbPng(kSize, kSize, pixels);
 }
 
-absl::Status CheckFlags(const std::vector<std::string>& words) {
-  if (!words.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "unexpected word ", train::Quoted(words[0]), "; see --help"));
-  }
+absl::Status CheckFlags() {
   for (const absl::Status& status :
        {train::CheckFlag<int64_t>(FLAGS_points, 5, 1 << 20),
         train::CheckFlag<int64_t>(FLAGS_hidden, 1, 1 << 14),
@@ -188,14 +184,14 @@ absl::Status CheckFlags(const std::vector<std::string>& words) {
 }
 
 absl::StatusOr<int> Run(int argc, char** argv) {
-  const auto words = train::ParseRunCommandLine(
+  const absl::Status parsed = train::ParseRunCommandLine(
       argc, argv,
       "Trains an MLP to tell the arms of a spiral apart.\n\n"
       "Exit status: 0 if it reads 95 % of the held-out points right, 1 "
       "otherwise, 2 for a wrong flag or file, 130 when Ctrl-C stopped it.",
       __FILE__);
-  if (!words.ok()) return words.status();
-  if (absl::Status s = CheckFlags(*words); !s.ok()) return s;
+  if (!parsed.ok()) return parsed;
+  if (absl::Status s = CheckFlags(); !s.ok()) return s;
 
   const uint64_t seed = absl::GetFlag(FLAGS_seed);
   const Points points =

@@ -1,5 +1,4 @@
 // Runs the program as a person does.
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>

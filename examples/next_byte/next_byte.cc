@@ -10,7 +10,6 @@
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "autograd/parallel.h"
 #include "autograd/random.h"
 #include "examples/next_byte/counting.h"
@@ -19,11 +18,11 @@
 #include "train/batch_stream.h"
 #include "train/command_line.h"
 #include "train/loop.h"
+#include "train/metrics.h"
 #include "train/prefetch.h"
 #include "train/recorder.h"
 #include "train/run_flags.h"
 #include "train/schedule.h"
-#include "train/text_file.h"
 #include "train/token_file.h"
 
 ABSL_FLAG(std::string, text, "",
@@ -56,11 +55,7 @@ constexpr char kAbout[] =
     "Trains a small GPT on the bytes of a text and lets it write.\n\n"
     "Exit status: 0, 2 for a wrong flag or file, 130 when Ctrl-C stopped it.";
 
-absl::Status CheckFlags(const std::vector<std::string>& words) {
-  if (!words.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "unexpected word ", train::Quoted(words[0]), "; see --help"));
-  }
+absl::Status CheckFlags() {
   for (const absl::Status& status :
        {train::CheckFlag<int64_t>(FLAGS_steps, 1, int64_t{1} << 40),
         train::CheckFlag<int64_t>(FLAGS_batch_size, 1, 1 << 20),
@@ -126,15 +121,16 @@ std::vector<train::AttentionMap> AttentionOf(const Model& model,
                                              const std::string& text) {
   std::vector<std::string> labels;
   for (const char c : text) labels.emplace_back(1, c == ' ' ? '_' : c);
-  return train::SelfAttentionMaps(
-      text, labels,
+  return train::AttentionMaps(
+      text, labels, labels,
       model.Attention(Context(text, static_cast<int64_t>(text.size()))));
 }
 
 absl::StatusOr<int> Run(int argc, char** argv) {
-  const auto words = train::ParseRunCommandLine(argc, argv, kAbout, __FILE__);
-  if (!words.ok()) return words.status();
-  if (absl::Status s = CheckFlags(*words); !s.ok()) return s;
+  const absl::Status parsed =
+      train::ParseRunCommandLine(argc, argv, kAbout, __FILE__);
+  if (!parsed.ok()) return parsed;
+  if (absl::Status s = CheckFlags(); !s.ok()) return s;
   const int64_t threads = absl::GetFlag(FLAGS_threads);
   SetNumThreads(threads > 0
                     ? static_cast<int>(threads)
@@ -210,18 +206,17 @@ absl::StatusOr<int> Run(int argc, char** argv) {
       [&]() -> std::vector<train::Metric> {
         // At most 64 batches, evenly from what was held out.
         const int64_t n = std::min(n_held_out, 64 * batch_size);
-        double sum = 0;
-        for (int64_t first = 0; first < n; first += batch_size) {
+        return train::Evaluate(n, batch_size, [&](auto rows) {
           std::vector<int64_t> blocks;
-          for (int64_t i = first; i < std::min(n, first + batch_size); ++i) {
+          for (const int64_t i : rows) {
             blocks.push_back(n_blocks - n_held_out + i * n_held_out / n);
           }
-          sum += loss_of(text->Blocks(blocks, length).value()).item() *
-                 static_cast<double>(blocks.size());
-        }
-        const double loss = sum / static_cast<double>(n);
-        return {{"eval/loss", loss},
-                {"eval/bits_per_byte", loss / std::log(2)}};
+          const auto batch = text->Blocks(blocks, length).value();
+          const double loss = loss_of(batch).item();
+          return train::BatchMeans{
+              {{"eval/loss", loss}, {"eval/bits_per_byte", loss / std::log(2)}},
+              batch.y.size()};
+        });
       });
   const absl::Status status = (*recorder)->Finish(end);
   if (!status.ok()) return status;

@@ -1,7 +1,6 @@
 // The pictures of attention, as text and as SVG.
 #include "examples/word_to_symbol/attention_picture.h"
 
-#include <cmath>
 #include <string>
 #include <vector>
 

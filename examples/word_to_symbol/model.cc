@@ -1,7 +1,5 @@
 #include "examples/word_to_symbol/model.h"
 
-#include <utility>
-
 #include "examples/word_to_symbol/beam_search.h"
 
 namespace wengert {

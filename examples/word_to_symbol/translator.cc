@@ -39,24 +39,6 @@ train::PaddedRows Padded(absl::Span<const std::vector<int64_t>> sentences) {
       [&](int64_t i) { return absl::MakeConstSpan(sentences[i]); }, 0);
 }
 
-// What each layer's heads do with one sentence, [1, H, Tq, Tk] each.
-std::vector<train::AttentionMap> Maps(const std::string& sentence,
-                                      const std::vector<std::string>& queries,
-                                      const std::vector<std::string>& keys,
-                                      const std::vector<Tensor>& weights) {
-  const auto size = static_cast<int64_t>(queries.size() * keys.size());
-  std::vector<train::AttentionMap> maps;
-  for (const Tensor& w : weights) {
-    maps.push_back(
-        {sentence, absl::StrCat("layer ", maps.size()), queries, keys, {}});
-    const float* head = w.data<float>();
-    for (int64_t h = 0; h < w.dim(1); ++h, head += size) {
-      maps.back().heads.emplace_back(head, head + size);
-    }
-  }
-  return maps;
-}
-
 }  // namespace
 
 absl::StatusOr<Corpus> Corpus::Read(const CorpusFiles& files, Arch arch) {
@@ -213,8 +195,9 @@ std::vector<train::AttentionMap> Translator::Attention(
   for (const int64_t id : sentence) keys.push_back(corpus_.words.Word(id));
   const auto* seq2seq = std::get_if<Seq2Seq>(&model_);
   if (!seq2seq) {
-    return Maps(text, keys, keys,
-                std::get<Model>(model_).Attention(words.ids, words.key_mask));
+    return train::AttentionMaps(
+        text, keys, keys,
+        std::get<Model>(model_).Attention(words.ids, words.key_mask));
   }
   // A row is named after what it writes.
   std::vector<int64_t> symbols = seq2seq->Translate(sentence, beam_);
@@ -222,7 +205,7 @@ std::vector<train::AttentionMap> Translator::Attention(
   for (const int64_t id : symbols) queries.push_back(corpus_.symbols.Word(id));
   queries.push_back("(end)");
   symbols.insert(symbols.begin(), seq2seq->start());
-  return Maps(
+  return train::AttentionMaps(
       text, queries, keys,
       seq2seq->Attention(words.ids, words.key_mask, Padded({symbols}).ids));
 }

@@ -81,12 +81,7 @@ void CompleteFlags() {
 }
 
 // What the flags ask for, checked.
-absl::Status CheckFlags(const std::vector<std::string>& words) {
-  if (!words.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("unexpected word %s; sentences go into --translate",
-                        train::Quoted(words[0])));
-  }
+absl::Status CheckFlags() {
   for (const absl::Status& status :
        {train::CheckFlag<int64_t>(FLAGS_batch_size, 1),
         train::CheckFlag<int64_t>(FLAGS_d_model, 1, 4096),
@@ -236,10 +231,11 @@ absl::Status ShowAttention(const Translator& translator,
 }
 
 absl::StatusOr<int> Run(int argc, char** argv) {
-  const auto words = train::ParseRunCommandLine(argc, argv, kAbout, __FILE__);
-  if (!words.ok()) return words.status();
+  const absl::Status parsed =
+      train::ParseRunCommandLine(argc, argv, kAbout, __FILE__);
+  if (!parsed.ok()) return parsed;
   CompleteFlags();
-  if (absl::Status s = CheckFlags(*words); !s.ok()) return s;
+  if (absl::Status s = CheckFlags(); !s.ok()) return s;
   SetNumThreads(static_cast<int>(absl::GetFlag(FLAGS_threads)));
 
   const Arch arch =
