@@ -229,11 +229,10 @@ void WeightedCrossEntropyGrad(const ClassWeights<T>& q, const T* logits,
         // Q p - q without cancellation where both are nearly Q.
         int64_t main = -1;
         for (int64_t j = 0; j < c; ++j) main = 2 * weight(j) > total ? j : main;
-        const T at_main = main < 0
-                              ? T(0)
-                              : g * (total * Expm1((x[main] - max) - log) +
-                                     (total - weight(main))) +
-                                    (accumulate_dlogits ? dx[main] : 0);
+        const T at_main = main < 0 ? T(0)
+                                   : g * (total * Expm1((x[main] - max) - log) +
+                                          (total - weight(main))) +
+                                         (accumulate_dlogits ? dx[main] : 0);
         const auto value = [=](int64_t j) {
           return g * (total * Exp((x[j] - max) - log) - weight(j));
         };
