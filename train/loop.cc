@@ -212,10 +212,12 @@ void Loop::Save(CheckpointInfo& info) const {
 }
 
 void Loop::Restore(const CheckpointInfo& info) {
+  // A count that no loop saves, as a file may hold it, is taken for 0.
   const auto number = [&](const char* name) {
     const auto found = info.metrics.find(name);
-    return found == info.metrics.end() ? int64_t{0}
-                                       : static_cast<int64_t>(found->second);
+    const bool valid = found != info.metrics.end() && found->second >= 0 &&
+                       found->second < 0x1p63;
+    return valid ? static_cast<int64_t>(found->second) : 0;
   };
   state_ = {.step = info.step,
             .skipped = number("loop.skipped"),

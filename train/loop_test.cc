@@ -1,5 +1,6 @@
 #include "train/loop.h"
 
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <limits>
@@ -320,6 +321,11 @@ TEST(Loop, StateComesBackFromACheckpoint) {
   EXPECT_EQ(*other.state().best, 0.25);
   other.Restore({});
   EXPECT_FALSE(other.state().best.has_value());
+  for (const double bad : {1e300, -1.0, std::nan("")}) {
+    info.metrics["loop.units"] = bad;
+    other.Restore(info);
+    EXPECT_EQ(other.state().units, 0);
+  }
 }
 
 TEST(Loop, RefusesOptionsOutOfRange) {

@@ -56,6 +56,8 @@ class Tokenizer {
 
 // Whichever is in the file: a name that ends in .json is a file in the format
 // of Hugging Face's tokenizers, any other the words of a Vocabulary.
+// Truncation, padding and post-processing that a .json asks for are left to the
+// caller.
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(
     const std::string& path);
 

@@ -30,6 +30,8 @@ struct TokenizerParts {
 
 // Ids are known to be 0 .. n - 1, each given once. What the file asks for and
 // these tokenisers do not do (a normaliser, another splitting) is an error.
+// What is done with the ids of a text (truncation, padding, post-processing) is
+// the caller's, and not read.
 absl::StatusOr<TokenizerParts> ParseTokenizerJson(absl::string_view json,
                                                   const std::string& path);
 // Error: a special token's name that is not UTF-8.
