@@ -71,11 +71,11 @@ void RegisterMoves() {
         "BM_UnfoldOverlapping", s,
         [](const Tensor& x) { return Unfold(x, 1, 16, 4); }, 4);
     RegisterMove(
-        "BM_DiagEmbed", {s[0] * s[1] / 512},
+        "BM_DiagEmbed", {s[0] * s[1] / 256},
         [](const Tensor& x) {
-          return DiagEmbed(Reshape(x, {-1, 512}));
+          return DiagEmbed(Reshape(x, {-1, 256}));
         },
-        512);
+        256);
   }
 }
 
