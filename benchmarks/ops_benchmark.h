@@ -55,6 +55,10 @@ void RegisterOp(const std::string& name, const Work& forward,
 void RegisterKernel(const std::string& name, const Work& work,
                     std::function<std::function<void()>(Inputs&)> make);
 
+// Sizes of hidden values of the two GPTs, which the caches hold, and one that
+// only memory does.
+inline const Shape kMatrices[] = {{768, 512}, {1024, 1536}, {4096, 4096}};
+
 // Integers in [0, n).
 Tensor RandomIds(const Shape& shape, int64_t n);
 

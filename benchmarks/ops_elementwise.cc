@@ -6,8 +6,8 @@
 namespace wengert::benchmarks {
 namespace {
 
-// A small array, and the hidden values of the two GPTs.
-constexpr int64_t kSizes[] = {4096, 768 * 512, 1024 * 1536};
+// A small array, and those of kMatrices.
+constexpr int64_t kSizes[] = {4096, 768 * 512, 1024 * 1536, 4096 * 4096};
 
 // Forward reads x and writes y. Backward writes dx and reads dy and, unless the
 // slope is a constant, x or y: `backward` counts these arrays.

@@ -90,7 +90,7 @@ void RegisterGroupNorm(int64_t batch, int64_t channels, int64_t places,
 // A mean loss of two arrays, with the gradient of the first.
 template <class F>
 void RegisterPairLoss(const char* name, F f) {
-  for (int64_t n : {4096, 768 * 512, 1024 * 1536}) {
+  for (int64_t n : {4096, 768 * 512, 1024 * 1536, 4096 * 4096}) {
     const double bytes = 4. * static_cast<double>(n);
     RegisterOp(Name(name, n), {.bytes = 2 * bytes}, {.bytes = 3 * bytes},
                [=](Inputs& inputs) {
@@ -169,16 +169,22 @@ void RegisterFused() {
     RegisterAttention(4, 256, 6, 64, causal);
     RegisterAttention(1, 1024, 6, 64, causal);
   }
-  for (const auto& [rows, width] :
-       {std::pair{27, 12}, {768, 128}, {1024, 384}, {4096, 1024}}) {
+  for (const auto& [rows, width] : {std::pair{27, 12},
+                                    {768, 128},
+                                    {1024, 384},
+                                    {4096, 1024},
+                                    {16384, 1024}}) {
     RegisterRows("BM_LayerNorm", rows, width,
                  [](auto&... a) { return LayerNorm(a...); });
     RegisterRows(
         "BM_RmsNorm", rows, width,
         [](const Tensor& x, const Tensor& g, auto&) { return RmsNorm(x, g); });
   }
-  for (const auto& [rows, width] :
-       {std::pair{81, 3}, {3072, 64}, {6144, 256}, {1024, 4096}}) {
+  for (const auto& [rows, width] : {std::pair{81, 3},
+                                    {3072, 64},
+                                    {6144, 256},
+                                    {1024, 4096},
+                                    {16384, 1024}}) {
     RegisterRows("BM_Softmax", rows, width,
                  [](const Tensor& x, auto&...) { return Softmax(x); });
     RegisterRows("BM_LogSoftmax", rows, width,
@@ -188,13 +194,16 @@ void RegisterFused() {
   RegisterCrossEntropy(768, 65);
   RegisterCrossEntropy(1024, 65);
   RegisterCrossEntropy(256, 32000);
+  RegisterCrossEntropy(512, 32000);
   RegisterWeightedCrossEntropy(1024, 65);
   RegisterWeightedCrossEntropy(256, 32000);
   for (bool interleaved : {false, true}) {
     RegisterRotary(4, 256, 6, 64, interleaved);
     RegisterRotary(1, 1024, 6, 64, interleaved);
+    RegisterRotary(1, 16384, 16, 64, interleaved);
   }
   RegisterGroupNorm(8, 64, 1024, 8);
+  RegisterGroupNorm(8, 512, 4096, 32);
   RegisterGroupNorm(4, 512, 64, 32);
   RegisterGroupNorm(64, 512, 16, 32);
   RegisterGroupNorm(256, 512, 4, 32);
@@ -214,6 +223,7 @@ void RegisterFused() {
   RegisterDropout(27 * 48);
   RegisterDropout(768 * 512);
   RegisterDropout(1024 * 1536);
+  RegisterDropout(4096 * 4096);
 }
 
 }  // namespace wengert::benchmarks

@@ -20,7 +20,7 @@ void RegisterMove(const std::string& name, Shape shape, F f,
 }
 
 void RegisterMoves() {
-  for (const Shape& s : {Shape{768, 512}, Shape{1024, 1536}}) {
+  for (const Shape& s : kMatrices) {
     const int64_t rows = s[0];
     RegisterMove("BM_Pad", s, [](const Tensor& x) {
       return Pad(x, {{1, 1}, {2, 2}});
@@ -80,7 +80,7 @@ void RegisterMoves() {
 }
 
 void RegisterBroadcasts() {
-  for (const Shape& s : {Shape{768, 512}, Shape{1024, 1536}}) {
+  for (const Shape& s : kMatrices) {
     const int64_t m = s[0], n = s[1];
     RegisterMove(
         Name("BM_BroadcastRow", m), {1, n},
@@ -134,35 +134,36 @@ void RegisterRules() {
 }
 
 void RegisterIndex() {
-  const Shape s{1024, 1536};
-  const Tensor rows = RandomIds({1024}, 1024),
-               columns = RandomIds({1536}, 1536);
-  const Tensor along = RandomIds(s, 1024), last = RandomIds(s, 1536);
-  RegisterMove("BM_IndexSelectAxis0", s,
-               [rows](const Tensor& x) { return IndexSelect(x, 0, rows); });
-  RegisterMove("BM_IndexSelectAxis1", s, [columns](const Tensor& x) {
-    return IndexSelect(x, 1, columns);
-  });
-  RegisterMove("BM_ScatterRows", s,
-               [rows](const Tensor& x) { return ScatterRows(x, rows, 1024); });
-  RegisterMove(
-      "BM_TakeAlongAxis0", s,
-      [along](const Tensor& x) { return TakeAlongAxis(x, along, 0); }, 3);
-  RegisterMove(
-      "BM_TakeAlongAxis1", s,
-      [last](const Tensor& x) { return TakeAlongAxis(x, last, 1); }, 3);
-  RegisterMove(
-      "BM_ScatterAddAxis0", s,
-      [along](const Tensor& x) { return ScatterAdd(x, 0, along, x); }, 4);
-  RegisterMove(
-      "BM_ScatterAddAxis1", s,
-      [last](const Tensor& x) { return ScatterAdd(x, 1, last, x); }, 4);
-  RegisterMove(
-      "BM_IndexPutAccumulate", s,
-      [rows](const Tensor& x) {
-        return IndexPut(x, {rows}, x, {.accumulate = true});
-      },
-      2);
+  for (const Shape& s : kMatrices) {
+    const Tensor rows = RandomIds({s[0]}, s[0]),
+                 columns = RandomIds({s[1]}, s[1]);
+    const Tensor along = RandomIds(s, s[0]), last = RandomIds(s, s[1]);
+    RegisterMove("BM_IndexSelectAxis0", s,
+                 [rows](const Tensor& x) { return IndexSelect(x, 0, rows); });
+    RegisterMove("BM_IndexSelectAxis1", s, [columns](const Tensor& x) {
+      return IndexSelect(x, 1, columns);
+    });
+    RegisterMove("BM_ScatterRows", s,
+                 [=](const Tensor& x) { return ScatterRows(x, rows, s[0]); });
+    RegisterMove(
+        "BM_TakeAlongAxis0", s,
+        [along](const Tensor& x) { return TakeAlongAxis(x, along, 0); }, 3);
+    RegisterMove(
+        "BM_TakeAlongAxis1", s,
+        [last](const Tensor& x) { return TakeAlongAxis(x, last, 1); }, 3);
+    RegisterMove(
+        "BM_ScatterAddAxis0", s,
+        [along](const Tensor& x) { return ScatterAdd(x, 0, along, x); }, 4);
+    RegisterMove(
+        "BM_ScatterAddAxis1", s,
+        [last](const Tensor& x) { return ScatterAdd(x, 1, last, x); }, 4);
+    RegisterMove(
+        "BM_IndexPutAccumulate", s,
+        [rows](const Tensor& x) {
+          return IndexPut(x, {rows}, x, {.accumulate = true});
+        },
+        2);
+  }
 }
 
 void RegisterContraction(const std::string& equation, const Shape& a,

@@ -1,4 +1,5 @@
 // Reductions, scans, sorting and random fills.
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -8,10 +9,6 @@
 
 namespace wengert::benchmarks {
 namespace {
-
-std::vector<Shape> Shapes() {
-  return {{768, 512}, {1024, 1536}, {16, 64, 1536}};
-}
 
 double Bytes(const Shape& shape) {
   return 4. * static_cast<double>(shape.size());
@@ -28,7 +25,9 @@ std::string NameOf(const char* name, const Shape& shape, const char* axis) {
 // gradient needs: `backward` of them.
 template <class F>
 void RegisterAlong(const char* name, F f, int forward, int backward) {
-  for (const Shape& shape : Shapes()) {
+  std::vector<Shape> shapes(std::begin(kMatrices), std::end(kMatrices));
+  shapes.push_back({16, 64, 1536});
+  for (const Shape& shape : shapes) {
     for (int axis = 0; axis < shape.rank(); ++axis) {
       const bool middle = axis > 0 && axis < shape.rank() - 1;
       if (shape.rank() == 3 && !middle) continue;
@@ -49,7 +48,7 @@ void RegisterAlong(const char* name, F f, int forward, int backward) {
 // The same, and over all axes.
 template <class F>
 void RegisterReduction(const char* name, F f, int backward) {
-  for (const Shape& shape : {Shape{768, 512}, Shape{1024, 1536}}) {
+  for (const Shape& shape : kMatrices) {
     RegisterOp(NameOf(name, shape, "All"), {.bytes = Bytes(shape)},
                {.bytes = backward * Bytes(shape)}, [=](Inputs& inputs) {
                  return [f, x = inputs.Value(shape, 0.5, 1.5)] {
@@ -73,7 +72,7 @@ void RegisterForward(const std::string& name, const Work& work, F f) {
 template <class F>
 void RegisterDecision(const char* name, double value, DType dtype, F f) {
   const double size = dtype == DType::kBool ? 0.25 : 1;  // of a float's bytes
-  for (const Shape& shape : {Shape{768, 512}, Shape{1024, 1536}}) {
+  for (const Shape& shape : kMatrices) {
     const auto add = [&](const char* along, const Axes& axes) {
       const Tensor x = Tensor::Full(shape, value).To(dtype);
       RegisterForward(NameOf(name, shape, along),
