@@ -232,11 +232,15 @@ class GradientSink {
   bool MayOverwrite(const Tensor& saved) const {
     return !retain_ && saved.unique();
   }
+  // Whether this pass is itself recorded, for derivatives of higher order: then
+  // gradients are made of operations. If not, Into may take them.
+  bool Recorded() const;
   // Adds a contribution to input i; one of a shape to which the input was
   // broadcast is summed over the repeated dimensions first.
   void Add(int i, Tensor contribution);
-  // For kernels that write the gradient themselves. Only in the rule of a
-  // record that has a composition. Call once for each input that is needed.
+  // For kernels that write the gradient themselves. Only where the pass is not
+  // Recorded, as in the rule of a record that has a composition. Call once for
+  // each input that is needed.
   template <class T>
   Destination<T> Into(int i) {
     bool accumulate;

@@ -456,12 +456,14 @@ void Tape::CheckRule(const internal::Record& r, const Tensor& dy,
       saved_finite ? "" : " and values that were not finite before"));
 }
 
+bool GradientSink::Recorded() const { return tape_.pass_->create_graph; }
+
 void GradientSink::Add(int i, Tensor contribution) {
   if (Needs(i)) tape_.AddTo(record_.inputs[i], std::move(contribution));
 }
 
 void* GradientSink::IntoRaw(int i, DType dtype, bool& accumulate) {
-  if (tape_.pass_->create_graph) {
+  if (Recorded()) {
     tape_.Fail(record_.op,
                "its rule writes with a kernel, which cannot be differentiated; "
                "give Record a composition");
