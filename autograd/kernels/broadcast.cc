@@ -127,22 +127,6 @@ const uint8_t* AsBytes(const bool* x) {
 }
 uint8_t* AsBytes(bool* x) { return reinterpret_cast<uint8_t*>(x); }
 
-// The real part of 1 / (a + ib).
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline float ReciprocalReal(float a, float b) {
-  const double u = a, v = b, square = u * u + v * v;
-  const double y = u / square;
-  return static_cast<float>(
-      Select((square == 0) | (square == HUGE_VAL), 0.0, y));
-}
-// Scaled, so that no square overflows.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline double ReciprocalReal(double a, double b) {
-  const double x = std::fabs(a), y = std::fabs(b), large = Select(y > x, y, x);
-  const double u = a / large, v = b / large;
-  const double r = u / (u * u + v * v) / large;
-  const bool limit = ((large == 0) | (large == HUGE_VAL)) & (a == a) & (b == b);
-  return Select(limit, 0.0, r);
-}
-
 }  // namespace
 
 template <class T>

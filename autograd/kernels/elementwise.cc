@@ -40,30 +40,6 @@ void MapGrad(int64_t n, const T* x, const T* dy, bool accumulate, T* dx, T* y,
   }
 }
 
-// y = f(x), and far(x) where |x| > limit: blocks without such numbers, which is
-// nearly all, are vector loops.
-template <class T, class F, class Far>
-void MapWithin(T limit, int64_t n, const T* x, T* y, F f, Far far) {
-  constexpr int64_t kBlock = 256;
-  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
-    for (; begin < end; begin += kBlock) {
-      const int64_t block_end = std::min(begin + kBlock, end);
-      int any_far = 0;
-      for (int64_t i = begin; i < block_end; ++i) {
-        any_far |= std::fabs(x[i]) > limit;
-      }
-      if (any_far) {
-        for (int64_t i = begin; i < block_end; ++i) {
-          y[i] = std::fabs(x[i]) > limit ? far(x[i]) : f(x[i]);
-        }
-        continue;
-      }
-      WENGERT_INDEPENDENT
-      for (int64_t i = begin; i < block_end; ++i) y[i] = f(x[i]);
-    }
-  });
-}
-
 // x sigma(v) where v has the sign of x: SiLU has v = x. `near` is x, or where
 // that is very negative a number so far out that the product is 0.
 template <class T>
@@ -191,13 +167,15 @@ void Apply(Unary op, int64_t n, const T* x, T* y) {
     case Unary::kLog1p:
       return Map(n, x, y, [](T v) { return Log1p(v); });
     case Unary::kSin:
-      return MapWithin(
-          T{kSinLimit<T>}, n, x, y, [](T v) { return Sin(v); },
-          [](T v) { return std::sin(v); });
+      return ForEachWithin(
+          T{kSinLimit<T>}, n, x,
+          [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] = Sin(x[i]); },
+          [=](int64_t i) { y[i] = std::sin(x[i]); });
     case Unary::kCos:
-      return MapWithin(
-          T{kSinLimit<T>}, n, x, y, [](T v) { return Cos(v); },
-          [](T v) { return std::cos(v); });
+      return ForEachWithin(
+          T{kSinLimit<T>}, n, x,
+          [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE { y[i] = Cos(x[i]); },
+          [=](int64_t i) { y[i] = std::cos(x[i]); });
     case Unary::kSign:
       return Map(n, x, y, [](T v) {
         return Select(v > 0, T{1}, Select(v < 0, T{-1}, v));
@@ -232,14 +210,7 @@ void Affine(int64_t n, T a, T b, const T* x, T* y) {
 
 template <class T>
 void PowScalar(int64_t n, const T* x, double p, T* y) {
-  if (p == 0) return Fill<T>(n, 1, y);
-  if (p == 1) return Map(n, x, y, [](T v) { return v; });
-  if (p == 2) return Apply(Unary::kSquare, n, x, y);
-  if (p == 3) return Map(n, x, y, [](T v) { return v * v * v; });
-  if (p == -1) return Apply(Unary::kReciprocal, n, x, y);
-  if (p == 0.5) return Apply(Unary::kSqrt, n, x, y);
-  if (p == -0.5) return Apply(Unary::kRsqrt, n, x, y);
-  Map(n, x, y, [p](T v) { return Pow(v, p); });
+  WithPower<T>(p, [=](auto power) { Map(n, x, y, power); });
 }
 
 template <class T>

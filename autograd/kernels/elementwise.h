@@ -44,7 +44,8 @@ void Apply(Predicate op, int64_t n, const T* x, bool* y);
 template <class T>
 void Affine(int64_t n, T a, T b, const T* x, T* y);
 
-// y = x^p as std::pow has it; p = -1, -.5, 0, .5, 1, 2 and 3 are fast.
+// y = x^p as std::pow has it; p = -2, -1.5, -1, -.5, 0, .5, 1, 2 and 3 are
+// fast.
 template <class T>
 void PowScalar(int64_t n, const T* x, double p, T* y);
 

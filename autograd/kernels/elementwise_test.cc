@@ -116,8 +116,7 @@ std::vector<Kernel<T>> Kernels() {
   for (const Piecewise& f :
        {Piecewise{Piecewise::kAbs}, Piecewise{Piecewise::kClamp, -1, 2},
         Piecewise{Piecewise::kLeakyRelu, 0.1}, Piecewise{Piecewise::kElu, 1.5},
-        Piecewise{Piecewise::kSoftplus, 2}, Piecewise{Piecewise::kSigmoid},
-        Piecewise{Piecewise::kSquare}}) {
+        Piecewise{Piecewise::kSoftplus, 2}}) {
     kernels.push_back([f](int64_t n, const T* x, T* y) { Apply(f, n, x, y); });
     kernels.push_back(
         [f](int64_t n, const T* x, T* y) { ApplyGrad(f, n, x, x, false, y); });

@@ -2,26 +2,11 @@
 
 #include <cmath>
 
-#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/map.h"
 #include "autograd/kernels/vecmath.h"
 
 namespace wengert::kernels {
 namespace {
-
-// dx = pass(x, dy), or dx += pass(x, dy)
-template <class T, class F>
-void MapPassed(int64_t n, const T* x, const T* dy, bool accumulate, T* dx,
-               F pass) {
-  if (accumulate) {
-    ForEach(n, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-      dx[i] += pass(x[i], dy[i]);
-    });
-  } else {
-    ForEach(n, [=](int64_t i)
-                   ABSL_ATTRIBUTE_ALWAYS_INLINE { dx[i] = pass(x[i], dy[i]); });
-  }
-}
 
 // ln(1 + e^z), whose left tail is e^z.
 template <class T>
@@ -51,10 +36,6 @@ void Apply(const Piecewise& f, int64_t n, const T* x, T* y) {
       return Map(n, x, y, [=, inverse = 1 / a](T v) {
         return SoftplusOne(a * v) * inverse;
       });
-    case Piecewise::kSigmoid:
-      return Apply(Unary::kSigmoid, n, x, y);
-    case Piecewise::kSquare:
-      return Apply(Unary::kSquare, n, x, y);
   }
 }
 
@@ -62,8 +43,10 @@ template <class T>
 void ApplyGrad(const Piecewise& f, int64_t n, const T* x, const T* dy,
                bool accumulate, T* dx) {
   const T a = static_cast<T>(f.a), b = static_cast<T>(f.b);
-  const auto pass = [&](auto rule) {
-    MapPassed(n, x, dy, accumulate, dx, rule);
+  const auto pass = [=](auto rule) {
+    MapInto(n, accumulate, dx, [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      return rule(x[i], dy[i]);
+    });
   };
   switch (f.kind) {
     case Piecewise::kAbs:
@@ -78,14 +61,6 @@ void ApplyGrad(const Piecewise& f, int64_t n, const T* x, const T* dy,
       return pass([=](T v, T d) { return Select(v > 0, d, d * (a * Exp(v))); });
     case Piecewise::kSoftplus:
       return pass([=](T v, T d) { return d * Sigmoid(a * v); });
-    case Piecewise::kSigmoid:
-      return pass([](T v, T d) {
-        const auto [m, s] = ExpOfMinus(std::fabs(v));
-        const T inverse = 1 / Fma(m, s, T{1});
-        return d * (m * inverse * inverse * s);
-      });
-    case Piecewise::kSquare:
-      return pass([](T v, T d) { return d * (2 * v); });
   }
 }
 

@@ -14,8 +14,6 @@ struct Piecewise {
     kLeakyRelu,  // x where x > 0, a x elsewhere
     kElu,        // x where x > 0, a (e^x - 1) elsewhere
     kSoftplus,   // ln(1 + e^(a x)) / a, without overflow
-    kSigmoid,    // 1 / (1 + e^-x); neither tail of the slope loses digits
-    kSquare,     // x^2
   };
   Kind kind;
   double a = 0, b = 0;

@@ -106,6 +106,21 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Pow(T x, double p) {
   return Select((p == 0) | (x == 1), T{1}, y);
 }
 
+// use(f) with f(x) = x^p: powers that are seen often are a few operations.
+template <class T, class Use>
+void WithPower(double p, Use use) {
+  if (p == 0) return use([](T) { return T{1}; });
+  if (p == 1) return use([](T x) { return x; });
+  if (p == 2) return use([](T x) { return x * x; });
+  if (p == 3) return use([](T x) { return x * x * x; });
+  if (p == -1) return use([](T x) { return 1 / x; });
+  if (p == -2) return use([](T x) { return (1 / x) * (1 / x); });
+  if (p == 0.5) return use([](T x) { return std::sqrt(x); });
+  if (p == -0.5) return use([](T x) { return 1 / std::sqrt(x); });
+  if (p == -1.5) return use([](T x) { return 1 / (x * std::sqrt(x)); });
+  use([p](T x) { return Pow(x, p); });
+}
+
 }  // namespace wengert::kernels
 
 #endif  // WENGERT_AUTOGRAD_KERNELS_VECMATH_POW_H_

@@ -172,6 +172,22 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline T Atan2(T y_given, T x_given) {
   return static_cast<T>(std::copysign(angle, y));
 }
 
+// The real part of 1 / (a + ib): 0 at (0, 0) and at infinity.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline float ReciprocalReal(float a, float b) {
+  const double u = a, v = b, square = u * u + v * v;
+  const double y = u / square;
+  return static_cast<float>(
+      Select((square == 0) | (square == HUGE_VAL), 0.0, y));
+}
+// Scaled, so that no square overflows.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline double ReciprocalReal(double a, double b) {
+  const double x = std::fabs(a), y = std::fabs(b), large = Select(y > x, y, x);
+  const double u = a / large, v = b / large;
+  const double r = u / (u * u + v * v) / large;
+  const bool limit = ((large == 0) | (large == HUGE_VAL)) & (a == a) & (b == b);
+  return Select(limit, 0.0, r);
+}
+
 }  // namespace wengert::kernels
 
 #endif  // WENGERT_AUTOGRAD_KERNELS_VECMATH_TRIG_H_

@@ -4,6 +4,7 @@
 
 #include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/gradients.h"
 #include "autograd/ops.h"
 #include "autograd/ops/op_util.h"
 
@@ -22,6 +23,22 @@ Tensor Broadcasted(const char* op, Binary kind, const Tensor& a,
                       b.data<T>(), b.shape().dims(), Out<T>(y));
   });
   return y;
+}
+
+// Writes da and db of y = a op b by one kernel and returns true, unless the
+// pass is recorded or an operand is broadcast.
+bool GradientsWritten(GradientSink& g, Binary op, const Tensor& a,
+                      const Tensor& b) {
+  if (g.Recorded() || a.shape() != b.shape()) return false;
+  WithFloat(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    GradientSink::Destination<T> da{}, db{};
+    if (g.Needs(0)) da = g.Into<T>(0);
+    if (g.Needs(1)) db = g.Into<T>(1);
+    kernels::ApplyGrad(op, a.size(), a.data<T>(), b.data<T>(), g.dy().data<T>(),
+                       da.accumulate, da.data, db.accumulate, db.data);
+  });
+  return true;
 }
 
 // r = a / (a² + b²), the real part of 1 / (a + ib), whose derivative is
@@ -65,6 +82,7 @@ Tensor Mul(const Tensor& a, const Tensor& b) {
   Tensor y = Broadcasted("Mul", Binary::kMul, a, b);
   Record("Mul", y, {a, b}, Save(a, b),
          [](GradientSink& g, const Tensor& a, const Tensor& b) {
+           if (GradientsWritten(g, Binary::kMul, a, b)) return;
            if (g.Needs(0)) g.Add(0, g.dy() * b);
            if (g.Needs(1)) g.Add(1, g.dy() * a);
          });
@@ -76,6 +94,7 @@ Tensor Div(const Tensor& a, const Tensor& b) {
   Tensor y = Broadcasted("Div", Binary::kDiv, a, b);
   Record("Div", y, {a, b}, Save(a, b),
          [](GradientSink& g, const Tensor& a, const Tensor& b) {
+           if (GradientsWritten(g, Binary::kDiv, a, b)) return;
            const Tensor da = g.dy() / b;
            g.Add(0, da);
            if (g.Needs(1)) g.Add(1, -(da * (a / b)));
@@ -88,6 +107,7 @@ Tensor Maximum(const Tensor& a, const Tensor& b) {
   Tensor y = Broadcasted("Maximum", Binary::kMax, a, b);
   Record("Maximum", y, {a, b}, Save(a, b),
          [](GradientSink& g, const Tensor& a, const Tensor& b) {
+           if (GradientsWritten(g, Binary::kMax, a, b)) return;
            const Tensor to_b = Less(a, b);
            if (g.Needs(0)) g.Add(0, MaskedFill(g.dy(), to_b, 0));
            if (g.Needs(1)) {
@@ -102,6 +122,7 @@ Tensor Minimum(const Tensor& a, const Tensor& b) {
   Tensor y = Broadcasted("Minimum", Binary::kMin, a, b);
   Record("Minimum", y, {a, b}, Save(a, b),
          [](GradientSink& g, const Tensor& a, const Tensor& b) {
+           if (GradientsWritten(g, Binary::kMin, a, b)) return;
            const Tensor to_b = Greater(a, b);
            if (g.Needs(0)) g.Add(0, MaskedFill(g.dy(), to_b, 0));
            if (g.Needs(1)) {
@@ -140,9 +161,17 @@ Tensor Pow(const Tensor& x, double p) {
     kernels::PowScalar(x.size(), x.data<T>(), p, Out<T>(y));
   });
   Record("Pow", y, {x}, Save(x), [p](GradientSink& g, const Tensor& x) {
-    // For p = 0 the slope is 0 even where x^(p-1) is infinite.
-    g.Add(0, p == 0 ? Tensor::Zeros(x.shape(), x.dtype())
-                    : g.dy() * Affine(Pow(x, p - 1), p, 0));
+    if (g.Recorded()) {
+      // For p = 0 the slope is 0 even where x^(p-1) is infinite.
+      return g.Add(0, p == 0 ? Tensor::Zeros(x.shape(), x.dtype())
+                             : g.dy() * Affine(Pow(x, p - 1), p, 0));
+    }
+    WithFloat(x.dtype(), [&](auto t) {
+      using T = decltype(t);
+      auto dx = g.Into<T>(0);
+      kernels::PowScalarGrad(x.size(), x.data<T>(), p, g.dy().data<T>(),
+                             dx.accumulate, dx.data);
+    });
   });
   return y;
 }
@@ -176,6 +205,7 @@ Tensor Atan2(const Tensor& y, const Tensor& x) {
   Tensor angle = Broadcasted("Atan2", Binary::kAtan2, y, x);
   Record("Atan2", angle, {y, x}, Save(y, x),
          [](GradientSink& g, const Tensor& y, const Tensor& x) {
+           if (GradientsWritten(g, Binary::kAtan2, y, x)) return;
            if (g.Needs(0)) g.Add(0, g.dy() * ReciprocalReal(x, y));
            if (g.Needs(1)) g.Add(1, -(g.dy() * ReciprocalReal(y, x)));
          });

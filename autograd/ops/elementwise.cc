@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "autograd/kernels/piecewise.h"
+#include "autograd/kernels/gradients.h"
 #include "autograd/ops.h"
 #include "autograd/ops/fused_unary.h"
 #include "autograd/ops/op_util.h"
@@ -13,7 +13,6 @@
 namespace wengert {
 namespace {
 
-using kernels::Piecewise;
 using kernels::Unary;
 
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
@@ -35,6 +34,24 @@ Tensor Clamped(const Tensor& x, double bound) {
                  Minimum(Tensor::Scalar(bound, x.dtype()), x));
 }
 
+// y = f(x): dx = rule(dy, x), or rule(dy, y) where the slope is taken from y.
+// A pass that is not recorded has a kernel for it.
+template <class Rule>
+Tensor Primitive(const char* op, Unary f, const Tensor& x, Rule rule) {
+  Tensor y = Mapped(op, f, x);
+  Record(op, y, {x}, Save(kernels::SlopeIsOfResult(f) ? y : x),
+         [f, rule](GradientSink& g, const Tensor& saved) {
+           if (g.Recorded()) return g.Add(0, rule(g.dy(), saved));
+           WithFloat(saved.dtype(), [&](auto t) {
+             using T = decltype(t);
+             auto dx = g.Into<T>(0);
+             kernels::ApplyGrad(f, saved.size(), saved.data<T>(),
+                                g.dy().data<T>(), dx.accumulate, dx.data);
+           });
+         });
+  return y;
+}
+
 // A function whose slope is 0 wherever it has one.
 Tensor Stepped(const char* op, Unary kind, const Tensor& x) {
   Tensor y = Mapped(op, kind, x);
@@ -47,120 +64,100 @@ Tensor Activated(const char* op, Activation f, const Tensor& x) {
                     [f](const Tensor& x) { return ActivateComposed(f, x); });
 }
 
-// Sigmoid as a primitive, for derivatives of higher order.
-Tensor PlainSigmoid(const Tensor& x) {
-  Tensor y = Mapped("Sigmoid", Unary::kSigmoid, x);
-  Record("Sigmoid", y, {x}, Save(x, y),
-         [](GradientSink& g, const Tensor& x, const Tensor& y) {
-           g.Add(0, g.dy() * y * Sigmoid(-x));
-         });
-  return y;
-}
-
 }  // namespace
 
 // y = e^x: dx = dy y
 Tensor Exp(const Tensor& x) {
-  Tensor y = Mapped("Exp", Unary::kExp, x);
-  Record("Exp", y, {x}, Save(y),
-         [](GradientSink& g, const Tensor& y) { g.Add(0, g.dy() * y); });
-  return y;
+  return Primitive("Exp", Unary::kExp, x,
+                   [](const Tensor& dy, const Tensor& y) { return dy * y; });
 }
 
 // y = ln x: dx = dy / x
 Tensor Log(const Tensor& x) {
-  Tensor y = Mapped("Log", Unary::kLog, x);
-  Record("Log", y, {x}, Save(x),
-         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() / x); });
-  return y;
+  return Primitive("Log", Unary::kLog, x,
+                   [](const Tensor& dy, const Tensor& x) { return dy / x; });
 }
 
 // y = tanh x: dx = dy (1 - y²)
 Tensor Tanh(const Tensor& x) {
-  Tensor y = Mapped("Tanh", Unary::kTanh, x);
-  Record("Tanh", y, {x}, Save(y), [](GradientSink& g, const Tensor& y) {
-    g.Add(0, g.dy() * (1 - Square(y)));
-  });
-  return y;
+  return Primitive(
+      "Tanh", Unary::kTanh, x,
+      [](const Tensor& dy, const Tensor& y) { return dy * (1 - Square(y)); });
 }
 
 // y = 1 / (1 + e^-x): dx = dy y (1 - y), where 1 - y is taken as sigmoid(-x),
 // which loses nothing in the right tail
 Tensor Sigmoid(const Tensor& x) {
-  return FusedUnary("Sigmoid", Piecewise{Piecewise::kSigmoid}, x, PlainSigmoid);
+  return Primitive("Sigmoid", Unary::kSigmoid, x,
+                   [](const Tensor& dy, const Tensor& x) {
+                     return dy * Sigmoid(x) * Sigmoid(-x);
+                   });
 }
 
 // y = erf x: dx = dy 2/sqrt(pi) e^(-x²)
 Tensor Erf(const Tensor& x) {
-  Tensor y = Mapped("Erf", Unary::kErf, x);
-  Record("Erf", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
-    g.Add(0, g.dy() * (kTwoOverSqrtPi * Exp(-Square(x))));
-  });
-  return y;
+  return Primitive("Erf", Unary::kErf, x,
+                   [](const Tensor& dy, const Tensor& x) {
+                     return dy * (kTwoOverSqrtPi * Exp(-Square(x)));
+                   });
 }
 
 // y = 1 - erf x, accurate where it is small: dx = -dy 2/sqrt(pi) e^(-x²)
 Tensor Erfc(const Tensor& x) {
-  Tensor y = Mapped("Erfc", Unary::kErfc, x);
-  Record("Erfc", y, {x}, Save(x), [](GradientSink& g, const Tensor& x) {
-    g.Add(0, g.dy() * (-kTwoOverSqrtPi * Exp(-Square(x))));
-  });
-  return y;
+  return Primitive("Erfc", Unary::kErfc, x,
+                   [](const Tensor& dy, const Tensor& x) {
+                     return dy * (-kTwoOverSqrtPi * Exp(-Square(x)));
+                   });
 }
 
 // y = x²: dx = 2 dy x
 Tensor Square(const Tensor& x) {
-  return FusedUnary("Square", Piecewise{Piecewise::kSquare}, x,
-                    [](const Tensor& x) { return x * x; });
+  return Primitive(
+      "Square", Unary::kSquare, x,
+      [](const Tensor& dy, const Tensor& x) { return dy * (2 * x); });
 }
 
 // y = sqrt x: dx = dy / (2 y)
 Tensor Sqrt(const Tensor& x) {
-  Tensor y = Mapped("Sqrt", Unary::kSqrt, x);
-  Record("Sqrt", y, {x}, Save(y),
-         [](GradientSink& g, const Tensor& y) { g.Add(0, g.dy() / (2 * y)); });
-  return y;
+  return Primitive(
+      "Sqrt", Unary::kSqrt, x,
+      [](const Tensor& dy, const Tensor& y) { return dy / (2 * y); });
 }
 
 // y = 1 / sqrt x: dx = -dy y³ / 2
 Tensor Rsqrt(const Tensor& x) {
-  Tensor y = Mapped("Rsqrt", Unary::kRsqrt, x);
-  Record("Rsqrt", y, {x}, Save(y), [](GradientSink& g, const Tensor& y) {
-    g.Add(0, g.dy() * (-0.5 * Pow(y, 3)));
-  });
-  return y;
+  return Primitive("Rsqrt", Unary::kRsqrt, x,
+                   [](const Tensor& dy, const Tensor& y) {
+                     return dy * (-0.5 * Pow(y, 3));
+                   });
 }
 
 // y = e^x - 1: dx = dy e^x, since y + 1 would lose the left tail
 Tensor Expm1(const Tensor& x) {
-  Tensor y = Mapped("Expm1", Unary::kExpm1, x);
-  Record("Expm1", y, {x}, Save(x),
-         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() * Exp(x)); });
-  return y;
+  return Primitive(
+      "Expm1", Unary::kExpm1, x,
+      [](const Tensor& dy, const Tensor& x) { return dy * Exp(x); });
 }
 
 // y = ln(1 + x): dx = dy / (1 + x)
 Tensor Log1p(const Tensor& x) {
-  Tensor y = Mapped("Log1p", Unary::kLog1p, x);
-  Record("Log1p", y, {x}, Save(x),
-         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() / (1 + x)); });
-  return y;
+  return Primitive(
+      "Log1p", Unary::kLog1p, x,
+      [](const Tensor& dy, const Tensor& x) { return dy / (1 + x); });
 }
 
 // y = sin x: dx = dy cos x
 Tensor Sin(const Tensor& x) {
-  Tensor y = Mapped("Sin", Unary::kSin, x);
-  Record("Sin", y, {x}, Save(x),
-         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() * Cos(x)); });
-  return y;
+  return Primitive(
+      "Sin", Unary::kSin, x,
+      [](const Tensor& dy, const Tensor& x) { return dy * Cos(x); });
 }
 
 // y = cos x: dx = -dy sin x
 Tensor Cos(const Tensor& x) {
-  Tensor y = Mapped("Cos", Unary::kCos, x);
-  Record("Cos", y, {x}, Save(x),
-         [](GradientSink& g, const Tensor& x) { g.Add(0, g.dy() * -Sin(x)); });
-  return y;
+  return Primitive(
+      "Cos", Unary::kCos, x,
+      [](const Tensor& dy, const Tensor& x) { return dy * -Sin(x); });
 }
 
 Tensor Sign(const Tensor& x) { return Stepped("Sign", Unary::kSign, x); }
