@@ -15,6 +15,10 @@ namespace wengert {
 // numbers: as easy as 1, 2, 3", SC 2011. Equal to Random123's philox4x32 with
 // the low word of each argument first.
 struct Philox {
+  static constexpr int kRounds = 10;
+  static constexpr uint32_t kFactor0 = 0xD2511F53, kFactor1 = 0xCD9E8D57;
+  static constexpr uint32_t kKeyStep0 = 0x9E3779B9, kKeyStep1 = 0xBB67AE85;
+
   static constexpr std::array<uint32_t, 4> Block(uint64_t key,
                                                  uint64_t counter_lo,
                                                  uint64_t counter_hi) {
@@ -24,15 +28,15 @@ struct Philox {
     uint32_t c1 = static_cast<uint32_t>(counter_lo >> 32);
     uint32_t c2 = static_cast<uint32_t>(counter_hi);
     uint32_t c3 = static_cast<uint32_t>(counter_hi >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const uint64_t p0 = uint64_t{0xD2511F53} * c0;
-      const uint64_t p1 = uint64_t{0xCD9E8D57} * c2;
+    for (int round = 0; round < kRounds; ++round) {
+      const uint64_t p0 = uint64_t{kFactor0} * c0;
+      const uint64_t p1 = uint64_t{kFactor1} * c2;
       c0 = static_cast<uint32_t>(p1 >> 32) ^ c1 ^ k0;
       c1 = static_cast<uint32_t>(p1);
       c2 = static_cast<uint32_t>(p0 >> 32) ^ c3 ^ k1;
       c3 = static_cast<uint32_t>(p0);
-      k0 += 0x9E3779B9;
-      k1 += 0xBB67AE85;
+      k0 += kKeyStep0;
+      k1 += kKeyStep1;
     }
     return {c0, c1, c2, c3};
   }

@@ -7,14 +7,15 @@ namespace wengert::benchmarks {
 namespace {
 
 // Forward reads and writes n numbers, of which the result may have more;
-// backward likewise.
+// backward likewise, or another share.
 template <class F>
 void RegisterMove(const std::string& name, Shape shape, F f,
-                  double result_share = 1) {
+                  double result_share = 1, double backward_share = 0) {
   const double bytes = 4. * static_cast<double>(shape.size());
-  const Work work = {.bytes = (1 + result_share) * bytes};
-  RegisterOp(Name(name, shape.dims().front(), shape.dims().back()), work, work,
-             [=](Inputs& inputs) {
+  if (backward_share == 0) backward_share = result_share;
+  RegisterOp(Name(name, shape.dims().front(), shape.dims().back()),
+             {.bytes = (1 + result_share) * bytes},
+             {.bytes = (1 + backward_share) * bytes}, [=](Inputs& inputs) {
                return [f, x = inputs.Value(shape)] { return f(x); };
              });
 }
@@ -32,13 +33,20 @@ void RegisterMoves() {
     RegisterMove("BM_RollAxis1", s,
                  [](const Tensor& x) { return Roll(x, 5, 1); });
     RegisterMove("BM_Tril", s, [](const Tensor& x) { return Tril(x); });
-    RegisterMove("BM_StackAxis0", s, [rows](const Tensor& x) {
-      return Stack({Slice(x, 0, 0, rows / 2), Slice(x, 0, rows / 2, rows / 2)});
-    });
-    // Two operations: each reads and writes all.
+    // Backward has two slices: the second one's gradient writes all, the first
+    // one's is added to the half that it is.
+    RegisterMove(
+        "BM_StackAxis0", s,
+        [rows](const Tensor& x) {
+          return Stack(
+              {Slice(x, 0, 0, rows / 2), Slice(x, 0, rows / 2, rows / 2)});
+        },
+        1, 2);
+    // Two operations: each reads and writes all. Backward one part of the split
+    // writes all, and the others are added to it.
     RegisterMove(
         "BM_SplitConcat", s,
-        [](const Tensor& x) { return Concat(Split(x, 128, 1), 1); }, 3);
+        [](const Tensor& x) { return Concat(Split(x, 128, 1), 1); }, 3, 5);
     RegisterMove("BM_Transpose", s,
                  [](const Tensor& x) { return Transpose(x); });
     RegisterMove("BM_PermuteHeads", s, [](const Tensor& x) {

@@ -93,5 +93,15 @@ TEST(DropoutTest, MaskRowsAreTheSameBits) {
   for (float s : scale) EXPECT_EQ(s, 0);
 }
 
+TEST(DropoutTest, BlocksCountBeyond32Bits) {
+  const int64_t first = (int64_t{4} << 32) - 30;
+  double row[60];
+  DropoutMaskRow<double>(9, 8, first, 60, 0.5, row);
+  for (int64_t i = 0; i < 60; ++i) {
+    const auto block = Philox::Block(9, (first + i) / 4, 8);
+    EXPECT_EQ(row[i], block[(first + i) % 4] >> 31 ? 2 : 0) << i;
+  }
+}
+
 }  // namespace
 }  // namespace wengert::kernels

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include "absl/base/attributes.h"
 #include "autograd/kernels/gemm_tile.h"
@@ -88,6 +89,24 @@ void ForEachGroup(int64_t begin, int64_t end, int64_t width, int64_t bytes,
   }
 }
 
+// Lane r = the fold of the lanes of vector r, the first half with the second
+// until one is left, for a vector's lanes of vectors. Interleaving the halves
+// of two vectors folds both at once.
+template <class T, class Fold>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline gemm::Vector<T> FoldRows(gemm::Vector<T>* v,
+                                                             const Fold& fold) {
+  constexpr auto kIndex = std::make_integer_sequence<int, gemm::kWidth<T>>();
+#pragma GCC unroll 16
+  for (int n = gemm::kWidth<T> / 2; n > 0; n /= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < n; ++i) {
+      v[i] = fold(gemm::Interleave<T, 0>(v[i], v[i + n], kIndex),
+                  gemm::Interleave<T, 1>(v[i], v[i + n], kIndex));
+    }
+  }
+  return v[0];
+}
+
 // kSums sums over each of up to a vector's lanes of rows; lane r has row r's,
 // lanes behind the rows 0. add(r, place, part) adds the terms of a vector to
 // part[0], part[1], ... Each of the lanes of the parts takes about 32 terms,
@@ -123,13 +142,7 @@ std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width,
   }
   std::array<Vector, kSums> result;
   for (int i = 0; i < kSums; ++i) {
-    Vector* const lanes = sums[i];
-    gemm::Transpose<T>(lanes);
-#pragma GCC unroll 16
-    for (int w = kWidth / 2; w > 0; w /= 2) {
-      for (int l = 0; l < w; ++l) lanes[l] += lanes[l + w];
-    }
-    result[i] = lanes[0];
+    result[i] = FoldRows<T>(sums[i], [](Vector a, Vector b) { return a + b; });
   }
   return result;
 }

@@ -42,12 +42,7 @@ void RowMaxima(int rows, int64_t width, const T* x, T* max) {
     });
     lanes[r] = larger(larger(best[0], best[1]), larger(best[2], best[3]));
   }
-  gemm::Transpose<T>(lanes);
-#pragma GCC unroll 16
-  for (int w = kWidth / 2; w > 0; w /= 2) {
-    for (int l = 0; l < w; ++l) lanes[l] = larger(lanes[l], lanes[l + w]);
-  }
-  gemm::Store(max, lanes[0]);
+  gemm::Store(max, FoldRows<T>(lanes, larger));
 }
 
 // exp of every lane.

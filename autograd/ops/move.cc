@@ -4,29 +4,13 @@
 #include "absl/strings/str_join.h"
 #include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/copy.h"
+#include "autograd/kernels/rearrange.h"
 #include "autograd/kernels/rows.h"
 #include "autograd/ops.h"
 #include "autograd/ops/axis_util.h"
 
 namespace wengert {
 namespace {
-
-// Zeros of `shape` with x at `start` along `axis`: dx = the slice of dy there.
-Tensor Unslice(const Tensor& x, const Shape& shape, int axis, int64_t start) {
-  Tensor y = Tensor::Zeros(shape, x.dtype());
-  const Extents s = ExtentsAt(shape, axis);
-  WithFloat(x.dtype(), [&](auto t) {
-    using T = decltype(t);
-    const int64_t n = x.dim(axis) * s.inner, stride = shape[axis] * s.inner;
-    kernels::CopyBlocks(s.outer, n, x.data<T>(), n, Out<T>(y) + start * s.inner,
-                        stride);
-  });
-  Record("Unslice", y, {x}, Save(),
-         [axis, start, n = x.dim(axis)](GradientSink& g) {
-           g.Add(0, Slice(g.dy(), axis, start, n));
-         });
-  return y;
-}
 
 // Gathers rows and records with the given rule.
 template <class Rule>
@@ -128,6 +112,35 @@ Tensor Transpose(const Tensor& x) {
   return Permute(x, axes);
 }
 
+namespace {
+
+// dx of shape `shape` from dy, which is its part from `start` on along axis:
+// once there is a gradient, the part alone is touched.
+void AddPart(GradientSink& g, const Shape& shape, int axis, int64_t start) {
+  const Tensor& dy = g.dy();
+  const int64_t n = dy.dim(axis), left = shape[axis] - start - n;
+  if (g.Recorded()) {
+    absl::InlinedVector<std::pair<int64_t, int64_t>, 6> widths(
+        shape.rank() - axis, {0, 0});
+    widths[0] = {start, left};
+    return g.Add(0, Pad(dy, widths));
+  }
+  const Extents s = ExtentsAt(shape, axis);
+  WithFloat(dy.dtype(), [&](auto t) {
+    using T = decltype(t);
+    auto dx = g.Into<T>(0);
+    if (dx.accumulate) {
+      kernels::AddBlocks(s.outer, n * s.inner, dy.data<T>(), n * s.inner,
+                         dx.data + start * s.inner, shape[axis] * s.inner);
+    } else {
+      kernels::Pad<T>({s.outer, n, s.inner}, {0, start, 0}, {0, left, 0}, 0,
+                      dy.data<T>(), dx.data);
+    }
+  });
+}
+
+}  // namespace
+
 // y = x[start : start + length] along axis: dx = dy there, 0 elsewhere
 Tensor Slice(const Tensor& x, int axis, int64_t start, int64_t length) {
   CheckDefined("Slice", x);
@@ -150,10 +163,32 @@ Tensor Slice(const Tensor& x, int axis, int64_t start, int64_t length) {
   }
   Record("Slice", y, {x}, Save(),
          [a, start, shape = x.shape()](GradientSink& g) {
-           g.Add(0, Unslice(g.dy(), shape, a, start));
+           AddPart(g, shape, a, start);
          });
   return y;
 }
+
+namespace {
+
+// The gradient of an input: a part of dy.
+void TakePart(GradientSink& g, int input, int axis, int64_t start, int64_t n) {
+  const Tensor& dy = g.dy();
+  // Along the first axis a slice is no copy.
+  if (g.Recorded() || axis == 0) {
+    return g.Add(input, Slice(dy, axis, start, n));
+  }
+  const Extents s = ExtentsAt(dy.shape(), axis);
+  WithFloat(dy.dtype(), [&](auto t) {
+    using T = decltype(t);
+    auto dx = g.Into<T>(input);
+    const auto move =
+        dx.accumulate ? kernels::AddBlocks<T> : kernels::CopyBlocks<T>;
+    move(s.outer, n * s.inner, dy.data<T>() + start * s.inner,
+         dy.dim(axis) * s.inner, dx.data, n * s.inner);
+  });
+}
+
+}  // namespace
 
 // y = xs, one behind the other along axis: dx_i = its slice of dy
 Tensor Concat(absl::Span<const Tensor> xs, int axis) {
@@ -183,14 +218,14 @@ Tensor Concat(absl::Span<const Tensor> xs, int axis) {
     }
   });
   absl::InlinedVector<TensorRef, 6> inputs(xs.begin(), xs.end());
-  absl::InlinedVector<int64_t, 6> sizes;
+  DimVector sizes;
   for (const Tensor& x : xs) sizes.push_back(x.dim(a));
   Record("Concat", y, absl::MakeConstSpan(inputs), Save(),
          [a, sizes](GradientSink& g) {
            int64_t at = 0;
            for (size_t i = 0; i < sizes.size(); ++i) {
              const int input = static_cast<int>(i);
-             if (g.Needs(input)) g.Add(input, Slice(g.dy(), a, at, sizes[i]));
+             if (g.Needs(input)) TakePart(g, input, a, at, sizes[i]);
              at += sizes[i];
            }
          });

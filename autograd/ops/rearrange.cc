@@ -2,8 +2,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "autograd/kernels/copy.h"
-#include "autograd/kernels/elementwise.h"
 #include "autograd/ops.h"
 #include "autograd/ops/axis_util.h"
 
@@ -80,34 +78,6 @@ Tensor Stack(std::initializer_list<Tensor> xs, int axis) {
   return Stack(absl::MakeConstSpan(xs.begin(), xs.size()), axis);
 }
 
-namespace {
-
-// Slice for one part of many. y = x[start : start + n] along axis: dx += dy
-// there. Unlike Slice it keeps x for backward, and so touches a part alone.
-Tensor PartOf(const Tensor& x, int axis, int64_t start, int64_t n) {
-  Tensor y = [&] {
-    Tape::Pause pause;
-    return Slice(x, axis, start, n);
-  }();
-  Record(
-      "Split", y, {x}, Save(x),
-      [axis, start](GradientSink& g, const Tensor& x) {
-        const Extents s = ExtentsAt(x.shape(), axis);
-        const int64_t n = g.dy().dim(axis) * s.inner;
-        WithFloat(x.dtype(), [&](auto t) {
-          using T = decltype(t);
-          auto dx = g.Into<T>(0);
-          if (!dx.accumulate) kernels::Fill<T>(x.size(), 0, dx.data);
-          kernels::AddBlocks(s.outer, n, g.dy().data<T>(), n,
-                             dx.data + start * s.inner, x.dim(axis) * s.inner);
-        });
-      },
-      [axis, start, n](const Tensor& x) { return Slice(x, axis, start, n); });
-  return y;
-}
-
-}  // namespace
-
 std::vector<Tensor> Split(const Tensor& x, absl::Span<const int64_t> sizes,
                           int axis) {
   CheckDefined("Split", x);
@@ -121,7 +91,7 @@ std::vector<Tensor> Split(const Tensor& x, absl::Span<const int64_t> sizes,
   std::vector<Tensor> parts;
   int64_t start = 0;
   for (int64_t size : sizes) {
-    parts.push_back(PartOf(x, a, start, size));
+    parts.push_back(Slice(x, a, start, size));
     start += size;
   }
   return parts;
