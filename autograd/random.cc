@@ -11,12 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "autograd/error.h"
 #include "autograd/parallel.h"
+#include "autograd/philox_lanes.h"
 #include "autograd/random_math.h"
 
 namespace wengert {
 namespace {
 
 using internal::kGroup;
+using internal::PhiloxLanes;
 using internal::ToDouble;
 
 constexpr int64_t kGrain = 1 << 14;
@@ -29,28 +31,19 @@ uint64_t Mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// The upper 53 of RandomBits64 of kGroup elements, from that of block `first`.
-void Draw(uint64_t seed, uint64_t offset, uint64_t first, uint64_t* bits) {
-  uint32_t words[4][kGroup / 2];
-  for (int b = 0; b < kGroup / 2; ++b) {
-    const auto block = Philox::Block(seed, first + b, offset);
-    for (int w = 0; w < 4; ++w) words[w][b] = block[w];
-  }
-  for (int b = 0; b < kGroup / 2; ++b) {
-    bits[2 * b] = (uint64_t{words[1][b]} << 32 | words[0][b]) >> 11;
-    bits[2 * b + 1] = (uint64_t{words[3][b]} << 32 | words[2][b]) >> 11;
-  }
-}
-
 // y[i] for i < n by groups: group(i, bits, values) makes kGroup doubles, those
 // from element i on, of which the last ones may be beyond n.
 template <typename T, typename Group>
 void Fill(uint64_t seed, uint64_t offset, int64_t n, T* y, Group group) {
   ParallelFor(n, kGrain, [&](int64_t begin, int64_t end) {
-    uint64_t bits[kGroup];
+    const PhiloxLanes philox(seed, offset);
+    alignas(64) uint64_t bits[kGroup];
     double values[kGroup];
     for (int64_t i = begin; i < end; i += kGroup) {
-      Draw(seed, offset, i / 2, bits);
+      for (int l = 0; l < kGroup; l += 2 * philox.kLanes) {
+        philox.Draw((i + l) / 2, bits + l);
+      }
+      for (int l = 0; l < kGroup; ++l) bits[l] >>= 11;  // the upper 53
       group(i, bits, values);
       const int64_t count = std::min<int64_t>(kGroup, end - i);
       for (int64_t l = 0; l < count; ++l) y[i + l] = static_cast<T>(values[l]);

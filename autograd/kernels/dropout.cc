@@ -1,95 +1,18 @@
 #include "autograd/kernels/dropout.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
-#include <numeric>
-#include <utility>
 
-#include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/vecmath.h"
 #include "autograd/parallel.h"
-#include "autograd/random.h"
+#include "autograd/philox_lanes.h"
 
 namespace wengert::kernels {
 namespace {
 
-// A 64-bit number for each of some Philox blocks, side by side. Philox works on
-// their low halves; what stands in the high halves is of no account.
-using Lanes = gemm::Vector<uint64_t>;
-constexpr int kLanes = gemm::kWidth<uint64_t>;
-constexpr int64_t kBlocks = 16;  // drawn at a time
-constexpr int64_t kWords = 4 * kBlocks;
-
-// The product of the low halves.
-Lanes MultiplyLow(Lanes a, uint32_t b) {
-  const Lanes factor = Lanes{} + b;
-#if defined(__AVX512F__)
-  // With all lanes chosen: g++ warns of what it takes for the others else.
-  return reinterpret_cast<Lanes>(_mm512_maskz_mul_epu32(
-      0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(factor)));
-#elif defined(__AVX2__)
-  return reinterpret_cast<Lanes>(_mm256_mul_epu32(
-      reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(factor)));
-#else
-  return (a & 0xffffffff) * factor;
-#endif
-}
-
-// Draws of one seed and offset.
-class Draws {
- public:
-  Draws(uint64_t seed, uint64_t offset) : offset_(offset) {
-    uint32_t k0 = static_cast<uint32_t>(seed), k1 = seed >> 32;
-    for (int round = 0; round < Philox::kRounds; ++round) {
-      key0_[round] = Lanes{} + k0;
-      key1_[round] = Lanes{} + k1;
-      k0 += Philox::kKeyStep0;
-      k1 += Philox::kKeyStep1;
-    }
-  }
-
-  // The words of elements [4 block, 4 block + kWords).
-  void Draw(uint64_t block, uint32_t* words) const {
-    for (int64_t b = 0; b < kBlocks; b += kLanes) {
-      DrawLanes(block + b, words + 4 * b);
-    }
-  }
-
- private:
-  // The words of Philox::Block(seed, block + l, offset), l < kLanes.
-  void DrawLanes(uint64_t block, uint32_t* words) const {
-    static constexpr auto kIndex = [] {
-      std::array<uint64_t, kLanes> index;
-      std::iota(index.begin(), index.end(), 0);
-      return index;
-    }();
-    Lanes c0 = gemm::Load(kIndex.data()) + block, c1 = c0 >> 32;
-    Lanes c2 = Lanes{} + offset_, c3 = c2 >> 32;
-#pragma GCC unroll 10
-    for (int round = 0; round < Philox::kRounds; ++round) {
-      const Lanes p0 = MultiplyLow(c0, Philox::kFactor0);
-      const Lanes p1 = MultiplyLow(c2, Philox::kFactor1);
-      c0 = (p1 >> 32) ^ c1 ^ key0_[round];
-      c1 = p1;
-      c2 = (p0 >> 32) ^ c3 ^ key1_[round];
-      c3 = p0;
-    }
-    constexpr uint64_t kLow = 0xffffffff;
-    const Lanes first = (c0 & kLow) | (c1 << 32);  // words 0 and 1
-    const Lanes second = (c2 & kLow) | (c3 << 32);
-    constexpr auto kOrder = std::make_integer_sequence<int, kLanes>();
-    const Lanes pairs[2] = {
-        gemm::Interleave<uint64_t, 0>(first, second, kOrder),
-        gemm::Interleave<uint64_t, 1>(first, second, kOrder)};
-    std::memcpy(words, pairs, sizeof(pairs));
-  }
-
-  uint64_t offset_;
-  Lanes key0_[Philox::kRounds], key1_[Philox::kRounds];
-};
+constexpr int64_t kWords = 64;  // drawn at a time: those of 16 blocks
 
 // Which words keep their element: those of at least round(p 2^32), compared in
 // 32 bits as vectors want it.
@@ -109,11 +32,15 @@ struct Keep {
 template <class Use>
 void ForEachDraw(uint64_t seed, uint64_t offset, int64_t begin, int64_t end,
                  Use use) {
-  const Draws draws(seed, offset);
-  alignas(64) uint32_t words[kWords];
+  const internal::PhiloxLanes philox(seed, offset);
+  alignas(64) uint64_t bits[kWords / 2];
+  uint32_t words[kWords];
   for (int64_t i = begin; i < end;) {
     const int64_t block = i / 4;
-    draws.Draw(block, words);
+    for (int b = 0; b < kWords / 4; b += philox.kLanes) {
+      philox.Draw(block + b, bits + 2 * b);
+    }
+    std::memcpy(words, bits, sizeof(words));  // the low half first
     const int64_t n = std::min(end, 4 * block + kWords) - i;
     use(i, n, words + i % 4);
     i += n;
