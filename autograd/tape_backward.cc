@@ -466,6 +466,7 @@ void* GradientSink::IntoRaw(int i, DType dtype, bool& accumulate) {
   if (Recorded()) {
     tape_.Fail(record_.op,
                "its rule writes with a kernel, which cannot be differentiated; "
+               "make the gradient of operations where the pass is Recorded, or "
                "give Record a composition");
   }
   const int32_t slot = record_.inputs[i];
