@@ -109,9 +109,9 @@ void PowScalarGrad(int64_t n, const T* x, double p, const T* dy,
 }
 
 template <class T>
-void ApplyGrad(Binary op, int64_t n, const T* a, const T* b, const T* dy,
-               bool add_da, T* da, bool add_db, T* db) {
-  // to_a(a, b, dy) is da. In blocks, so that the second output finds the inputs
+void ApplyGrad(Binary op, int64_t n, const T* a, const T* b, const T* y,
+               const T* dy, bool add_da, T* da, bool add_db, T* db) {
+  // to_a(i) is da. In blocks, so that the second output finds the inputs
   // in the first-level cache.
   const auto map = [=](auto to_a, auto to_b) {
     constexpr int64_t kBlock = 1024;
@@ -120,9 +120,7 @@ void ApplyGrad(Binary op, int64_t n, const T* a, const T* b, const T* dy,
         if (to == nullptr) return;
         WriteRow(
             m, add,
-            [=](int64_t k) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-              return f(a[i + k], b[i + k], dy[i + k]);
-            },
+            [=](int64_t k) ABSL_ATTRIBUTE_ALWAYS_INLINE { return f(i + k); },
             to + i);
       };
       for (int64_t i = begin; i < end; i += kBlock) {
@@ -134,20 +132,32 @@ void ApplyGrad(Binary op, int64_t n, const T* a, const T* b, const T* dy,
   };
   switch (op) {
     case Binary::kMul:
-      return map([](T, T v, T d) { return d * v; },
-                 [](T u, T, T d) { return d * u; });
+      return map([=](int64_t i) { return dy[i] * b[i]; },
+                 [=](int64_t i) { return dy[i] * a[i]; });
     case Binary::kDiv:
-      return map([](T, T v, T d) { return d / v; },
-                 [](T u, T v, T d) { return -(d / v * (u / v)); });
+      return map([=](int64_t i) { return dy[i] / b[i]; },
+                 [=](int64_t i) { return -(dy[i] / b[i] * (a[i] / b[i])); });
     case Binary::kMax:
-      return map([](T u, T v, T d) { return Select(u < v, T{0}, d); },
-                 [](T u, T v, T d) { return Select(u < v, d, T{0}); });
+      return map([=](int64_t i) { return Select(a[i] < b[i], T{0}, dy[i]); },
+                 [=](int64_t i) { return Select(a[i] < b[i], dy[i], T{0}); });
     case Binary::kMin:
-      return map([](T u, T v, T d) { return Select(u > v, T{0}, d); },
-                 [](T u, T v, T d) { return Select(u > v, d, T{0}); });
+      return map([=](int64_t i) { return Select(a[i] > b[i], T{0}, dy[i]); },
+                 [=](int64_t i) { return Select(a[i] > b[i], dy[i], T{0}); });
     case Binary::kAtan2:
-      return map([](T u, T v, T d) { return d * ReciprocalReal(v, u); },
-                 [](T u, T v, T d) { return -(d * ReciprocalReal(u, v)); });
+      return map(
+          [=](int64_t i) { return dy[i] * ReciprocalReal(b[i], a[i]); },
+          [=](int64_t i) { return -(dy[i] * ReciprocalReal(a[i], b[i])); });
+    case Binary::kPow:
+      return map(
+          [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+            // For p = 0 of y, which is 1 there: the product is 0.
+            const T p = b[i], base = Select(p == 0, y[i], a[i]);
+            return dy[i] * (p * Pow(base, double{p} - 1));
+          },
+          [=](int64_t i) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+            const bool flat = (a[i] == 0) & (b[i] >= 0);
+            return dy[i] * (y[i] * Log(Select(flat, T{1}, a[i])));
+          });
     default:
       return;
   }
@@ -158,13 +168,14 @@ template void ApplyGrad(Unary, int64_t, const float*, const float*, bool,
 template void PowScalarGrad(int64_t, const float*, double, const float*, bool,
                             float*);
 template void ApplyGrad(Binary, int64_t, const float*, const float*,
-                        const float*, bool, float*, bool, float*);
+                        const float*, const float*, bool, float*, bool, float*);
 
 template void ApplyGrad(Unary, int64_t, const double*, const double*, bool,
                         double*);
 template void PowScalarGrad(int64_t, const double*, double, const double*, bool,
                             double*);
 template void ApplyGrad(Binary, int64_t, const double*, const double*,
-                        const double*, bool, double*, bool, double*);
+                        const double*, const double*, bool, double*, bool,
+                        double*);
 
 }  // namespace wengert::kernels

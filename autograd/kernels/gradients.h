@@ -29,10 +29,12 @@ void PowScalarGrad(int64_t n, const T* x, double p, const T* dy,
 
 // Of y = a op b, all of n elements: da (+)= dy dy/da, db (+)= dy dy/db, which
 // may be null when nobody wants them and overlap nothing. Of equal operands of
-// kMax and kMin `a` gets all. kMul, kDiv, kMax, kMin and kAtan2 only.
+// kMax and kMin `a` gets all. kMul, kDiv, kMax, kMin, kAtan2 and kPow only, of
+// which kPow alone reads y: there the slope is 0 where a factor of 0 meets what
+// is infinite or NaN.
 template <class T>
-void ApplyGrad(Binary op, int64_t n, const T* a, const T* b, const T* dy,
-               bool add_da, T* da, bool add_db, T* db);
+void ApplyGrad(Binary op, int64_t n, const T* a, const T* b, const T* y,
+               const T* dy, bool add_da, T* da, bool add_db, T* db);
 
 }  // namespace wengert::kernels
 

@@ -203,6 +203,8 @@ const BinaryCase kBinary[] = {
      [](double a, double b) { return a > b ? 1. : 0.; }},
     {Binary::kAtan2, [](double a, double b) { return b / (a * a + b * b); },
      [](double a, double b) { return -a / (a * a + b * b); }},
+    {Binary::kPow, [](double a, double b) { return b * std::pow(a, b - 1); },
+     [](double a, double b) { return std::pow(a, b) * std::log(a); }},
 };
 
 template <class T>
@@ -212,14 +214,16 @@ void CheckBinary(double relative) {
   const std::vector<T> b = RandomVector<T>(n, 2, 0.5, 2);
   const std::vector<T> dy = RandomVector<T>(n, 3, -3, 3);
   for (int64_t i = 0; i < n; i += 100) a[i] = b[i];  // ties
+  std::vector<T> y(n);
   for (const BinaryCase& c : kBinary) {
     SCOPED_TRACE(static_cast<int>(c.op));
+    Apply<T>(c.op, {n}, a.data(), {n}, b.data(), {n}, y.data());
     for (bool add_da : {false, true}) {
       for (bool add_db : {false, true}) {
         const auto grad = [&] {
           std::vector<T> d(2 * n, 10);  // da, then db
-          ApplyGrad(c.op, n, a.data(), b.data(), dy.data(), add_da, d.data(),
-                    add_db, d.data() + n);
+          ApplyGrad(c.op, n, a.data(), b.data(), y.data(), dy.data(), add_da,
+                    d.data(), add_db, d.data() + n);
           return d;
         };
         ExpectSameBitsForAnyThreads(grad);
@@ -233,16 +237,16 @@ void CheckBinary(double relative) {
         }
         // One of them alone.
         std::vector<T> da(n, 10), db(n, 10);
-        ApplyGrad<T>(c.op, n, a.data(), b.data(), dy.data(), add_da, da.data(),
-                     false, nullptr);
-        ApplyGrad<T>(c.op, n, a.data(), b.data(), dy.data(), false, nullptr,
-                     add_db, db.data());
+        ApplyGrad<T>(c.op, n, a.data(), b.data(), y.data(), dy.data(), add_da,
+                     da.data(), false, nullptr);
+        ApplyGrad<T>(c.op, n, a.data(), b.data(), y.data(), dy.data(), false,
+                     nullptr, add_db, db.data());
         da.insert(da.end(), db.begin(), db.end());
         ExpectSameBits(da, both);
       }
     }
-    ApplyGrad<T>(c.op, 0, nullptr, nullptr, nullptr, false, nullptr, false,
-                 nullptr);
+    ApplyGrad<T>(c.op, 0, nullptr, nullptr, nullptr, nullptr, false, nullptr,
+                 false, nullptr);
   }
 }
 
@@ -256,10 +260,27 @@ TEST(GradientsTest, ExtremesPassNan) {
   const float a[] = {NAN, 1}, b[] = {1, NAN}, dy[] = {3, 3};
   for (Binary op : {Binary::kMax, Binary::kMin}) {
     float da[2], db[2];
-    ApplyGrad(op, 2, a, b, dy, false, da, false, db);
+    ApplyGrad<float>(op, 2, a, b, nullptr, dy, false, da, false, db);
     for (int i : {0, 1}) {
       EXPECT_EQ(da[i], 3);
       EXPECT_EQ(db[i], 0);
+    }
+  }
+}
+
+TEST(GradientsTest, PowIsFlatWhereZeroMeetsWhatIsNotFinite) {
+  const double nan = NAN, a[] = {0, nan, 0, 0, 2}, b[] = {0, 0, 2, 0.5, 3};
+  const double y[] = {1, 1, 0, 0, 8}, dy[] = {1, 1, 1, 1, 1};
+  double da[5], db[5];
+  ApplyGrad(Binary::kPow, 5, a, b, y, dy, false, da, false, db);
+  const double want_da[] = {0, 0, 0, HUGE_VAL, 12};
+  const double want_db[] = {0, nan, 0, 0, 8 * std::log(2.)};
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(da[i], want_da[i]) << i;
+    if (i == 1) {
+      EXPECT_TRUE(std::isnan(db[i]));
+    } else {
+      EXPECT_DOUBLE_EQ(db[i], want_db[i]) << i;
     }
   }
 }

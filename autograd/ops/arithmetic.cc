@@ -28,14 +28,15 @@ Tensor Broadcasted(const char* op, Binary kind, const Tensor& a,
 // Writes da and db of y = a op b by one kernel and returns true, unless the
 // pass is recorded or an operand is broadcast.
 bool GradientsWritten(GradientSink& g, Binary op, const Tensor& a,
-                      const Tensor& b) {
+                      const Tensor& b, const Tensor& y = {}) {
   if (g.Recorded() || a.shape() != b.shape()) return false;
   WithFloat(a.dtype(), [&](auto t) {
     using T = decltype(t);
     GradientSink::Destination<T> da{}, db{};
     if (g.Needs(0)) da = g.Into<T>(0);
     if (g.Needs(1)) db = g.Into<T>(1);
-    kernels::ApplyGrad(op, a.size(), a.data<T>(), b.data<T>(), g.dy().data<T>(),
+    kernels::ApplyGrad(op, a.size(), a.data<T>(), b.data<T>(),
+                       y.defined() ? y.data<T>() : nullptr, g.dy().data<T>(),
                        da.accumulate, da.data, db.accumulate, db.data);
   });
   return true;
@@ -182,6 +183,7 @@ Tensor Pow(const Tensor& x, const Tensor& p) {
   Record(
       "Pow", y, {x, p}, Save(x, p, y),
       [](GradientSink& g, const Tensor& x, const Tensor& p, const Tensor& y) {
+        if (GradientsWritten(g, Binary::kPow, x, p, y)) return;
         // Where a factor of 0 meets what is infinite or NaN, x is taken as 1
         // and the product as 0, in derivatives of any order.
         const Tensor zero = Tensor::Scalar(0, x.dtype()), one = zero + 1;
