@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "autograd/error.h"
+#include "train/array_bytes.h"
 #include "train/file_writer.h"
 #include "train/mapped_file.h"
 #include "train/text_file.h"
@@ -133,16 +134,6 @@ std::optional<DType> DTypeOf(absl::string_view descr) {
   return std::nullopt;
 }
 
-// The bytes of such an array, if 64 bits can count them.
-std::optional<uint64_t> ByteCount(const std::vector<int64_t>& shape,
-                                  size_t element) {
-  auto count = static_cast<int64_t>(element);
-  for (const int64_t d : shape) {
-    if (d != 0 && __builtin_mul_overflow(count, d, &count)) return {};
-  }
-  return std::count(shape.begin(), shape.end(), 0) > 0 ? 0 : count;
-}
-
 // Copies elements of `size` bytes, turned around where they are big-endian.
 void CopyElements(absl::Span<const uint8_t> from, size_t size, bool swap,
                   uint8_t* to) {
@@ -224,7 +215,8 @@ absl::StatusOr<Tensor> ParseNpy(absl::Span<const uint8_t> bytes,
                  " dimensions; wanted at most ", kMaxRank);
   }
   const size_t element = ByteSize(*dtype);
-  const std::optional<uint64_t> size = ByteCount(header.shape, element);
+  const std::optional<uint64_t> size =
+      internal::ArrayBytes(element, header.shape);
   if (!size || *size != bytes.size()) {
     return error("an array ", shape_text, " of ", Name(*dtype), " takes ",
                  size ? absl::StrCat(*size) : "more than 2^63",

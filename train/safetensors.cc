@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autograd/error.h"
+#include "train/array_bytes.h"
 #include "train/half.h"
 #include "train/safetensors_header.h"
 #include "train/text_file.h"
@@ -26,18 +27,6 @@ constexpr ElementInfo kElements[] = {
     {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
     {"U32", 4},  {"F32", 4}, {"I64", 8}, {"U64", 8},     {"F64", 8}};
 
-// The bytes that such a tensor takes, if 64 bits can count them.
-std::optional<uint64_t> ByteCount(ElementType type,
-                                  absl::Span<const int64_t> dims) {
-  bool empty = false;
-  int64_t count = static_cast<int64_t>(ElementSize(type));
-  for (const int64_t d : dims) {
-    empty |= d == 0;
-    if (d != 0 && __builtin_mul_overflow(count, d, &count)) return {};
-  }
-  return empty ? 0 : count;
-}
-
 // What is wrong with a tensor whose bytes should begin at `at`, of `size`; or
 // nothing. `before` is the tensor that ends there, null for the first.
 std::string FaultOf(const internal::HeaderEntry& entry, uint64_t at,
@@ -53,7 +42,8 @@ std::string FaultOf(const internal::HeaderEntry& entry, uint64_t at,
         entry.begin < at ? " overlap those of " : " leave a gap behind ",
         before ? Quoted(before->name) : "the header");
   }
-  const std::optional<uint64_t> bytes = ByteCount(entry.type, entry.dims);
+  const std::optional<uint64_t> bytes =
+      internal::ArrayBytes(ElementSize(entry.type), entry.dims);
   const std::string what = absl::StrCat(ElementName(entry.type), " [",
                                         absl::StrJoin(entry.dims, ", "), "]");
   if (!bytes) {

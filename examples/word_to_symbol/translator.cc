@@ -9,14 +9,13 @@
 #include "autograd/random.h"
 #include "train/adam.h"
 #include "train/batch_stream.h"
+#include "train/metrics.h"
 #include "train/padding.h"
 #include "train/schedule.h"
 #include "train/text_file.h"
 
 namespace wengert {
 namespace {
-
-constexpr int64_t kIgnored = -100;  // a padded position has no target
 
 ModelOptions Complete(ModelOptions options, const Corpus& corpus) {
   options.n_words = corpus.words.size();
@@ -120,12 +119,13 @@ train::BatchLoss Translator::Loss(absl::Span<const int64_t> rows,
         static_cast<int64_t>(target(part[i]).size()) + (seq2seq != nullptr);
   }
   const train::PaddedRows words = pad(source, 0);
-  const Tensor labels =
-      seq2seq ? pad(to_come, kIgnored).ids : pad(target, kIgnored).ids;
+  const Tensor labels = seq2seq ? pad(to_come, train::kIgnoreIndex).ids
+                                : pad(target, train::kIgnoreIndex).ids;
   const Tensor logits =
       seq2seq ? (*seq2seq)(words.ids, words.key_mask, pad(so_far, 0).ids)
               : std::get<Model>(model_)(words.ids, words.key_mask);
-  return {CrossEntropy(logits, labels, {.ignore_index = kIgnored}), n_labels};
+  return {CrossEntropy(logits, labels, {.ignore_index = train::kIgnoreIndex}),
+          n_labels};
 }
 
 double Translator::LossOf(const std::vector<int64_t>& part) const {
