@@ -54,6 +54,14 @@ struct PartVector {
   Vector OrZero(Vector v) const { return Or(v, Vector{}); }
 };
 
+// Has memory bring what stands at `place` of a row that comes later, which may
+// lie behind the last: memory then works while this row is computed. (A row
+// that is read before it is written, in bursts, leaves memory idle in between.)
+template <class Place, class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Prefetch(Place place, const T* row) {
+  __builtin_prefetch(row + place.j);
+}
+
 // fn(place) for each vector of the elements begin <= j < end of a row.
 template <class T, class Fn>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ForEachVector(int64_t begin,
@@ -76,8 +84,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ForEachFew(int rows, const Fn& fn) {
 
 // fn(r, n) for the rows begin <= r < end in groups of n from r on: up to a
 // vector's lanes of rows, as long as they have at most `bytes`, and at least a
-// few. Of groups that are small for the first-level cache, reading one goes
-// along with writing the one before.
+// few.
 template <class T, class Fn>
 void ForEachGroup(int64_t begin, int64_t end, int64_t width, int64_t bytes,
                   const Fn& fn) {
@@ -112,8 +119,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline gemm::Vector<T> FoldRows(gemm::Vector<T>* v,
 // part[0], part[1], ... Each of the lanes of the parts takes about 32 terms,
 // which then go to the totals.
 template <class T, int kSums, class Add>
-std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width,
-                                           const Add& add) {
+std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width, Add add) {
   using Vector = gemm::Vector<T>;
   constexpr int kWidth = gemm::kWidth<T>;
   constexpr int kChains = 4;  // of additions, as one waits for the last
