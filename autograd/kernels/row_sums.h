@@ -124,7 +124,7 @@ std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width, Add add) {
   constexpr int kWidth = gemm::kWidth<T>;
   constexpr int kChains = 4;  // of additions, as one waits for the last
   constexpr int64_t kStep = kChains * kWidth, kBlock = 32 * kStep;
-  Vector sums[kSums][kWidth] = {};
+  Vector sums[kSums][kWidth];
   for (int r = 0; r < rows; ++r) {
     Vector total[kSums] = {};
     for (int64_t j = 0; j < width;) {
@@ -145,6 +145,9 @@ std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width, Add add) {
       }
     }
     for (int i = 0; i < kSums; ++i) sums[i][r] = total[i];
+  }
+  for (int i = 0; i < kSums; ++i) {
+    std::fill(sums[i] + rows, sums[i] + kWidth, Vector{});
   }
   std::array<Vector, kSums> result;
   for (int i = 0; i < kSums; ++i) {
