@@ -29,7 +29,7 @@ struct WholeVector {
   static Vector OrZero(Vector v) { return v; }
 };
 
-// The last n elements of a row, fewer than a vector has. Lanes behind them load
+// The last n elements of a row, at most a vector's. Lanes behind them load
 // 0 and are not stored.
 template <class T>
 struct PartVector {
@@ -84,13 +84,14 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ForEachFew(int rows, const Fn& fn) {
 
 // fn(r, n) for the rows begin <= r < end in groups of n from r on: up to a
 // vector's lanes of rows, as long as they have at most `bytes`, and at least a
-// few.
+// few, unless a few are too much for the second-level cache.
 template <class T, class Fn>
 void ForEachGroup(int64_t begin, int64_t end, int64_t width, int64_t bytes,
                   const Fn& fn) {
-  const int64_t fit = bytes / sizeof(T) / std::max<int64_t>(1, width);
+  const int64_t row = std::max<int64_t>(1, width) * sizeof(T);
+  const int64_t least = row <= (1 << 16) ? 4 : 1;
   const int64_t most =
-      std::min<int64_t>(gemm::kWidth<T>, std::max<int64_t>(4, fit));
+      std::min<int64_t>(gemm::kWidth<T>, std::max(least, bytes / row));
   for (int64_t r = begin; r < end; r += most) {
     fn(r, static_cast<int>(std::min(most, end - r)));
   }
@@ -127,6 +128,11 @@ std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width, Add add) {
   Vector sums[kSums][kWidth];
   for (int r = 0; r < rows; ++r) {
     Vector total[kSums] = {};
+    if (width <= kWidth) {  // short rows cost little more than this
+      add(r, PartVector<T>{0, static_cast<int>(width)}, total);
+      for (int i = 0; i < kSums; ++i) sums[i][r] = total[i];
+      continue;
+    }
     for (int64_t j = 0; j < width;) {
       Vector part[kChains][kSums] = {};
       const int64_t end = std::min(width, j + kBlock);
