@@ -51,10 +51,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline gemm::Vector<T> ExpLanes(
     gemm::Vector<T> v) {
   T lanes[gemm::kWidth<T>];
   gemm::Store(lanes, v);
-  for (T& x : lanes) {
-    const auto [m, s] = ExpOfMinus(-x);
-    x = m * s;
-  }
+  for (T& x : lanes) x = ExpOfNonPositive(x);
   return gemm::Load(lanes);
 }
 
