@@ -3,82 +3,60 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/base/attributes.h"
 #include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/loop.h"
+#include "autograd/kernels/row_sums.h"
 #include "autograd/kernels/softmax_row.h"
+#include "autograd/kernels/softmax_rows.h"
 #include "autograd/kernels/vecmath.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
 namespace {
 
-// Rows up to this width are worked on side by side, one in each lane of a
-// vector.
-constexpr int64_t kNarrow = 128;
 template <class T>
-inline constexpr int kLanes = gemm::kWidth<T>;
-template <class T>
-using Lanes = T[kLanes<T>];
+using Lanes = T[gemm::kWidth<T>];
 
-// The largest element of a row, and log sum exp(x - max) without the 1 of that
-// element, so that the loss of a class that is nearly certain does not round
-// to 0.
-template <class T>
-void RowSums(int64_t c, const T* x, T* max, T* log_sum) {
-  const T most = RowMax(c, x);
-  const T others = BlockedSum<T>(c, [=](int64_t j) {
-    return Select<T>(x[j] == most, 0, Exp(x[j] - most));
-  });
-  int64_t ties = 0;
-  for (int64_t j = 0; j < c; ++j) ties += x[j] == most;
-  *max = most;
-  *log_sum = Log1p(others + static_cast<T>(ties - 1));
+constexpr int64_t kGroupBytes = 1 << 13;
+
+bool AllIgnored(const int64_t* targets, int n, int64_t ignore_index) {
+  return std::all_of(targets, targets + n,
+                     [=](int64_t t) { return t == ignore_index; });
 }
 
-// Puts up to kLanes narrow rows into the lanes of `columns`, and finds the
-// largest element of each.
+// The largest elements of some rows, a lane for each, and log sum exp(x - max)
+// without the 1 of that element, so that the loss of a class that is nearly
+// certain does not round to 0. Of a row of -inf alone the latter is 0, of one
+// with a NaN or infinity NaN.
 template <class T>
-void LoadLanes(int64_t rows, int64_t c, const T* x, Lanes<T>* columns, T* max) {
-  gemm::Pack(true, c, static_cast<int>(std::min<int64_t>(kLanes<T>, rows)), x,
-             c, int64_t{kLanes<T>}, columns[0]);
-  std::fill_n(max, kLanes<T>, -kInfinity<T>);
-  for (int64_t j = 0; j < c; ++j) {
-    for (int l = 0; l < kLanes<T>; ++l) {
-      const T v = columns[j][l];
-      max[l] = Select((v > max[l]) | (v != v), v, max[l]);
-    }
-  }
-}
-
-// As RowSums, of those rows.
-template <class T>
-void LanesSums(int64_t c, const Lanes<T>* columns, const T* max, T* log_sum) {
-  Lanes<T> others = {}, ties = {};
-  for (int64_t j = 0; j < c; ++j) {
-    for (int l = 0; l < kLanes<T>; ++l) {
-      const bool is_max = columns[j][l] == max[l];
-      const T e = Exp(columns[j][l] - max[l]);
-      others[l] += Select(is_max, T(0), e);
-      ties[l] += Select(is_max, T(1), T(0));
-    }
-  }
-  for (int l = 0; l < kLanes<T>; ++l) {
-    log_sum[l] = Log1p(others[l] + (ties[l] - 1));
+void LogSums(int rows, int64_t c, const T* x, T* max, T* log_sum) {
+  using Vector = gemm::Vector<T>;
+  RowMaxima(rows, c, x, max);
+  const auto add = [=](int r, auto place,
+                       Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+    Prefetch(place, x + (rows + r) * c);
+    const Vector v = place.Load(x + r * c), zero = {};
+    const Vector most = max[r] - zero;
+    const Vector others = v == most ? zero : ExpLanes<T>(v - most);
+    part[0] += place.OrZero(others);
+    part[1] += place.OrZero(v == most ? zero + 1 : zero);
+  };
+  const auto [others, ties] = RowSums<T, 2>(rows, c, add);
+  Lanes<T> sums;
+  gemm::Store(sums, others + (ties - 1));
+  for (int r = 0; r < rows; ++r) {
+    const T log = Select(max[r] == kInfinity<T>, T(NAN), Log1p(sums[r]));
+    // Only where there is no NaN is the sum of a row of -inf a number.
+    log_sum[r] = Select(max[r] == -kInfinity<T> && log == log, T(0), log);
   }
 }
 
-// Turns those rows into exp(x - max - log_sum).
+// Whether the target alone has a weight in each row.
 template <class T>
-void LanesWeights(int64_t rows, int64_t c, const T* max, const T* log_sum,
-                  Lanes<T>* columns) {
-  Lanes<T> log = {};
-  std::copy_n(log_sum, std::min<int64_t>(kLanes<T>, rows), log);
-  for (int64_t j = 0; j < c; ++j) {
-    for (int l = 0; l < kLanes<T>; ++l) {
-      columns[j][l] = Exp((columns[j][l] - max[l]) - log[l]);
-    }
-  }
+bool OneClass(const ClassWeights<T>& all) {
+  return all.targets != nullptr && all.smoothing == 0;
 }
 
 // fn(q), q(j) the weight of class j in row i.
@@ -108,33 +86,32 @@ void WithWeightsOf(const ClassWeights<T>& all, int64_t i, const Fn& fn) {
 template <class T>
 void CrossEntropy(int64_t n, int64_t c, const T* logits, const int64_t* targets,
                   int64_t ignore_index, T smoothing, T* loss, T* log_sum) {
-  ParallelFor(n, GrainOf(n, c), [=](int64_t begin, int64_t end) {
+  const auto rows = [=](int64_t first, int count) {
     Lanes<T> max, log;
-    for (int64_t i = begin; i < end; ++i) {
-      const T* x = logits + i * c;
-      const int lane = c <= kNarrow ? (i - begin) % kLanes<T> : 0;
-      if (c > kNarrow) {
-        if (targets[i] != ignore_index) RowSums(c, x, max, log);
-      } else if (lane == 0) {
-        Lanes<T> columns[kNarrow];
-        LoadLanes(end - i, c, x, columns, max);
-        LanesSums(c, columns, max, log);
-      }
+    if (!AllIgnored(targets + first, count, ignore_index)) {
+      LogSums(count, c, logits + first * c, max, log);
+    }
+    for (int l = 0; l < count; ++l) {
+      const int64_t i = first + l, t = targets[i];
       loss[i] = log_sum[i] = 0;
-      if (targets[i] == ignore_index) continue;
-      if (max[lane] == -kInfinity<T>) {  // no class is possible
+      if (t == ignore_index) continue;
+      const T* const x = logits + i * c;
+      const T most = max[l];
+      log_sum[i] = log[l];
+      if (most == -kInfinity<T> && log[l] == 0) {  // no class is possible
         loss[i] = kInfinity<T>;
         continue;
       }
-      log_sum[i] = max[lane] == kInfinity<T> ? T(NAN) : log[lane];
-      loss[i] = (1 - smoothing) * ((max[lane] - x[targets[i]]) + log_sum[i]);
+      loss[i] = (1 - smoothing) * ((most - x[t]) + log[l]);
       if (smoothing != 0) {
-        const T most = max[lane];
         const T below =
             BlockedSum<T>(c, [=](int64_t j) { return most - x[j]; });
-        loss[i] += smoothing * (below / static_cast<T>(c) + log_sum[i]);
+        loss[i] += smoothing * (below / static_cast<T>(c) + log[l]);
       }
     }
+  };
+  ParallelFor(n, GrainOf(n, c), [=](int64_t begin, int64_t end) {
+    ForEachGroup<T>(begin, end, c, kGroupBytes, rows);
   });
 }
 
@@ -143,68 +120,73 @@ void CrossEntropyGrad(int64_t n, int64_t c, const T* logits,
                       const int64_t* targets, int64_t ignore_index, T smoothing,
                       const T* log_sum, T scale, const T* dloss,
                       bool accumulate, T* dlogits) {
-  ParallelFor(n, GrainOf(n, c), [=](int64_t begin, int64_t end) {
-    Lanes<T> p[kNarrow], lane_max;  // of narrow rows
-    for (int64_t i = begin; i < end; ++i) {
-      const T* x = logits + i * c;
-      T* dx = dlogits + i * c;
-      const int64_t t = targets[i];
-      const int64_t lane = (i - begin) % kLanes<T>;
-      const bool narrow = c <= kNarrow;
-      if (narrow && lane == 0) {
-        LoadLanes(end - i, c, x, p, lane_max);
-        LanesWeights(end - i, c, lane_max, log_sum + i, p);
+  const T uniform = smoothing / static_cast<T>(c);
+  const auto rows = [=](int64_t first, int count) {
+    using Vector = gemm::Vector<T>;
+    Lanes<T> maxima, below = {}, g, at_target;
+    RowMaxima(count, c, logits + first * c, maxima);
+    for (int l = 0; l < count; ++l) {
+      const int64_t i = first + l, t = targets[i];
+      g[l] = dloss == nullptr ? scale : scale * dloss[i];
+      if (t != ignore_index) {
+        below[l] = (logits[i * c + t] - maxima[l]) - log_sum[i];
       }
-      const T max = t == ignore_index ? -kInfinity<T>
-                    : narrow          ? lane_max[lane]
-                                      : RowMax(c, x);
-      if (max == -kInfinity<T>) {
+    }
+    for (int l = 0; l < count; ++l) {
+      // p - 1 without cancellation.
+      at_target[l] = g[l] * (Expm1(below[l]) + (smoothing - uniform));
+    }
+    for (int l = 0; l < count; ++l) {
+      const int64_t i = first + l, t = targets[i];
+      const T *const x = logits + i * c, max = maxima[l], log = log_sum[i];
+      T* const dx = dlogits + i * c;
+      if (t == ignore_index || (max == -kInfinity<T> && log == 0)) {
         if (!accumulate) std::fill_n(dx, c, T(0));
         continue;
       }
-      const T g = dloss == nullptr ? scale : scale * dloss[i];
-      const T uniform = smoothing / static_cast<T>(c), log = log_sum[i];
-      // p - 1 at the target without cancellation.
-      const T at_target =
-          g * (Expm1((x[t] - max) - log) + (smoothing - uniform)) +
-          (accumulate ? dx[t] : 0);
-      if (narrow) {
-        const auto value = [&](int64_t j) {
-          return g * (p[j][lane] - uniform);
-        };
-        WriteRow(c, accumulate, value, dx);
-      } else {
-        const auto value = [=](int64_t j) {
-          return g * (Exp((x[j] - max) - log) - uniform);
-        };
-        WriteRow(c, accumulate, value, dx);
-      }
-      dx[t] = at_target;
+      const T target = accumulate ? dx[t] + at_target[l] : at_target[l];
+      const T share = g[l];
+      const auto value = [=](int, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        Prefetch(place, x + count * c);
+        const Vector p = ExpLanes<T>((place.Load(x) - max) - log);
+        return share * (p - uniform);
+      };
+      WriteRows<T>(1, c, accumulate, value, dx);
+      dx[t] = target;
     }
+  };
+  ParallelFor(n, GrainOf(n, c), [=](int64_t begin, int64_t end) {
+    ForEachGroup<T>(begin, end, c, kGroupBytes, rows);
   });
 }
 
 template <class T>
 void WeightedCrossEntropy(const ClassWeights<T>& q, const T* logits, T* loss,
                           T* log_sum) {
-  ParallelFor(q.n, GrainOf(q.n, q.c), [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+  const auto rows = [=](int64_t first, int count) {
+    Lanes<T> maxima, log;
+    const bool idle = q.targets != nullptr &&
+                      AllIgnored(q.targets + first, count, q.ignore_index);
+    if (!idle) LogSums(count, q.c, logits + first * q.c, maxima, log);
+    for (int l = 0; l < count; ++l) {
+      const int64_t i = first + l;
       loss[i] = log_sum[i] = 0;
       if (q.targets != nullptr && q.targets[i] == q.ignore_index) continue;
-      const T* x = logits + i * q.c;
-      T max, log;
-      RowSums(q.c, x, &max, &log);
-      const bool none = max == -kInfinity<T>;  // no class is possible
-      log_sum[i] = none ? 0 : max == kInfinity<T> ? T(NAN) : log;
-      const T base = log_sum[i];
+      const T *const x = logits + i * q.c, max = maxima[l], base = log[l];
+      log_sum[i] = base;
+      const bool none = max == -kInfinity<T> && base == 0;
       WithWeightsOf(q, i, [&](auto weight) {
-        loss[i] = BlockedSum<T>(q.c, [=](int64_t j) {
+        const auto term = [=](int64_t j) {
           const T v = weight(j);
           const T below = none ? kInfinity<T> : (max - x[j]) + base;
           return Select(v == 0 && below == kInfinity<T>, T(0), v * below);
-        });
+        };
+        loss[i] = OneClass(q) ? term(q.targets[i]) : BlockedSum<T>(q.c, term);
       });
     }
+  };
+  ParallelFor(q.n, GrainOf(q.n, q.c), [=](int64_t begin, int64_t end) {
+    ForEachGroup<T>(begin, end, q.c, kGroupBytes, rows);
   });
 }
 
@@ -225,18 +207,29 @@ void WeightedCrossEntropyGrad(const ClassWeights<T>& q, const T* logits,
       if (max == -kInfinity<T>) {
         if (!accumulate_dlogits) std::fill_n(dx, c, T(0));
       } else {
-        const T total = BlockedSum<T>(c, weight);
+        const bool one = OneClass(q);
+        const T total = one ? weight(q.targets[i]) : BlockedSum<T>(c, weight);
         // Q p - q without cancellation where both are nearly Q.
-        int64_t main = -1;
-        for (int64_t j = 0; j < c; ++j) main = 2 * weight(j) > total ? j : main;
+        int64_t main = one ? q.targets[i] : -1;
+        for (int64_t j = 0; j < (one ? 0 : c); ++j) {
+          main = 2 * weight(j) > total ? j : main;
+        }
         const T at_main = main < 0 ? T(0)
                                    : g * (total * Expm1((x[main] - max) - log) +
                                           (total - weight(main))) +
                                          (accumulate_dlogits ? dx[main] : 0);
-        const auto value = [=](int64_t j) {
-          return g * (total * Exp((x[j] - max) - log) - weight(j));
-        };
-        WriteRow(c, accumulate_dlogits, value, dx);
+        if (one) {
+          const auto value = [=](int, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+            return g * (total * ExpLanes<T>((place.Load(x) - max) - log));
+          };
+          WriteRows<T>(1, c, accumulate_dlogits, value, dx);
+        } else {
+          const auto value = [=](int64_t j) {
+            const T p = ExpOfNonPositive((x[j] - max) - log);
+            return g * (total * p - weight(j));
+          };
+          WriteRow(c, accumulate_dlogits, value, dx);
+        }
         if (main >= 0) dx[main] = at_main;
       }
     }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/kernels/kernel_testlib.h"
@@ -143,6 +144,80 @@ TYPED_TEST(CrossEntropyTest, ImpossibleClasses) {
     const Answer lost = Solve<TypeParam>(1, 3, {0, bad, 0}, {0}, 0, 1);
     EXPECT_TRUE(std::isnan(lost.loss[0]));
     for (const double d : lost.dlogits) EXPECT_TRUE(std::isnan(d));
+  }
+}
+
+TYPED_TEST(CrossEntropyTest, NanBesideImpossibleClassesIsNotImpossible) {
+  for (const int64_t c : {2, 300}) {
+    std::vector<double> x(2 * c, -kInf);
+    x[c - 1] = NAN;
+    const Answer got = Solve<TypeParam>(2, c, x, {0, 0}, 0, 1);
+    EXPECT_TRUE(std::isnan(got.loss[0]));
+    EXPECT_EQ(got.loss[1], kInf);
+    for (int64_t j = 0; j < c; ++j) {
+      EXPECT_TRUE(std::isnan(got.dlogits[j]));
+      EXPECT_EQ(got.dlogits[c + j], 0);
+    }
+  }
+}
+
+// A target is the same as a probability of 1, and a weight scales its rows.
+TYPED_TEST(CrossEntropyTest, WeightsTargetsAndProbabilitiesAgree) {
+  using T = TypeParam;
+  const double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-13;
+  for (const int64_t c : {1, 3, 17, 70, 1030}) {
+    const int64_t n = 19;
+    const auto x = RandomVector<T>(n * c, 1), w = RandomVector<T>(c, 2, 0, 2);
+    std::vector<int64_t> targets(n);
+    std::vector<T> probabilities(n * c, 0);
+    for (int64_t i = 0; i < n; ++i) {
+      targets[i] = i % 5 == 4 ? kIgnore : i * 7 % c;
+      if (targets[i] != kIgnore) probabilities[i * c + targets[i]] = 1;
+    }
+    for (const T smoothing : {T(0), T(.1)}) {
+      const auto solve = [&](const T* weight, bool by_target) {
+        const ClassWeights<T> q = {n,
+                                   c,
+                                   smoothing,
+                                   weight,
+                                   by_target ? targets.data() : nullptr,
+                                   probabilities.data(),
+                                   kIgnore};
+        std::vector<T> loss(n), log_sum(n), dx(n * c, T(3));
+        WeightedCrossEntropy(q, x.data(), loss.data(), log_sum.data());
+        WeightedCrossEntropyGrad<T>(q, x.data(), log_sum.data(), 2, nullptr,
+                                    true, dx.data(), false, nullptr);
+        loss.insert(loss.end(), dx.begin(), dx.end());
+        return loss;
+      };
+      std::vector<T> plain(n), log_sum(n), dx(n * c, T(3));
+      CrossEntropy<T>(n, c, x.data(), targets.data(), kIgnore, smoothing,
+                      plain.data(), log_sum.data());
+      CrossEntropyGrad<T>(n, c, x.data(), targets.data(), kIgnore, smoothing,
+                          log_sum.data(), 2, nullptr, true, dx.data());
+      plain.insert(plain.end(), dx.begin(), dx.end());
+      const auto one = solve(nullptr, true);
+      for (size_t i = 0; i < plain.size(); ++i) {
+        ASSERT_NEAR(one[i], plain[i], tolerance) << c << " at " << i;
+      }
+      const auto weighted = solve(w.data(), true);
+      const auto given = solve(w.data(), false);
+      for (int64_t i = 0; i < n; ++i) {
+        if (targets[i] == kIgnore) continue;  // smoothed elsewhere
+        EXPECT_NEAR(given[i], weighted[i], tolerance);
+        const T scale = w[targets[i]];
+        if (smoothing == 0) {
+          EXPECT_NEAR(weighted[i], scale * plain[i], tolerance);
+        }
+        for (int64_t j = 0; j < c; ++j) {
+          const int64_t at = n + i * c + j;
+          ASSERT_NEAR(given[at], weighted[at], tolerance);
+          if (smoothing == 0) {
+            ASSERT_NEAR(weighted[at], 3 + scale * (plain[at] - 3), tolerance);
+          }
+        }
+      }
+    }
   }
 }
 

@@ -21,18 +21,28 @@ using Lanes = T[gemm::kWidth<T>];
 // their groups: a loop of its own costs more than such a channel.
 constexpr int64_t kFewPlaces = 64;
 
+// to[r * n + j] = v[r] for r < rows and j < n; any numbers for a vector behind.
+template <class T>
+void SpreadRows(int64_t rows, int64_t n, const T* v, T* to) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const gemm::Vector<T> same = v[r] - gemm::Vector<T>{};
+    for (int64_t j = 0; j < n; j += gemm::kWidth<T>) {
+      gemm::Store(to + r * n + j, same);
+    }
+  }
+}
+
 // A parameter [channels] as [channels, places].
 template <class T>
 class Spread {
  public:
   Spread(const GroupNormSizes& s, const T* p)
       : row_(s.places == 1 ? p : nullptr),
-        room_(p != nullptr && row_ == nullptr ? s.channels * s.places : 0) {
+        room_(p != nullptr && row_ == nullptr
+                  ? s.channels * s.places + gemm::kWidth<T>
+                  : 0) {
     if (p == nullptr || row_ != nullptr) return;
-    T* to = room_.data();
-    for (int64_t c = 0; c < s.channels; ++c) {
-      for (int64_t j = 0; j < s.places; ++j) *to++ = p[c];
-    }
+    SpreadRows(s.channels, s.places, p, room_.data());
     row_ = room_.data();
   }
   // Null where the parameter is.
@@ -43,28 +53,17 @@ class Spread {
   Scratch<T> room_;
 };
 
-// sum[c] and sum_h[c] = the sums of dy and of dy h over the n places of the
-// channels begin <= c < end; `members` channels form a group, and `begin`
-// starts one.
+// sum[c] and sum_h[c] = the sums of dy and of dy h over the n places of some
+// channels. What each has as mean and rstd may be read for a vector beyond.
 template <class T>
-void ChannelSums(int64_t begin, int64_t end, int64_t n, int64_t members,
-                 const T* x, const T* mean, const T* rstd, const T* dy, T* sum,
-                 T* sum_h) {
+void ChannelSums(int64_t channels, int64_t n, const T* x, const T* mean,
+                 const T* rstd, const T* dy, T* sum, T* sum_h) {
   constexpr int kLanes = gemm::kWidth<T>;
   using Vector = gemm::Vector<T>;
-  Lanes<T> center = {}, scale = {};
-  int64_t r = begin / members, member = 0;  // of the next lane
-  for (int64_t c = begin; c < end; c += kLanes) {
-    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, end - c));
-    for (int l = 0; l < lanes; ++l) {
-      center[l] = mean[r];
-      scale[l] = rstd[r];
-      if (++member == members) {
-        member = 0;
-        ++r;
-      }
-    }
-    const T *from = x + c * n, *d = dy + c * n;
+  for (int64_t c = 0; c < channels; c += kLanes) {
+    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, channels - c));
+    const T *const from = x + c * n, *const d = dy + c * n;
+    const T *const center = mean + c, *const scale = rstd + c;
     Vector of_dy = {}, of_dyh = {};
     if (n == 1) {
       of_dy = gemm::LoadFirst(d, lanes);
@@ -82,7 +81,7 @@ void ChannelSums(int64_t begin, int64_t end, int64_t n, int64_t members,
         of_dyh = gemm::MultiplyAdd<T>(v, h, of_dyh);
       }
     } else {
-      const auto add = [&](int l, auto place,
+      const auto add = [=](int l, auto place,
                            Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
         const Vector v = place.Load(d + l * n);
         const Vector h = (place.Load(from + l * n) - center[l]) * scale[l];
@@ -129,17 +128,23 @@ void GroupNorm(const GroupNormSizes& sizes, T eps, const T* x, const T* gain,
   const bool few = n <= kFewPlaces;
   const Spread<T> gains(sizes, few ? gain : nullptr);
   const Spread<T> biases(sizes, few ? bias : nullptr);
-  const auto write = [&](int64_t r) {
-    const int64_t c = r % groups * members;  // the first channel
+  // c is the first channel of row r.
+  const auto write = [&](int64_t r, int64_t c) ABSL_ATTRIBUTE_ALWAYS_INLINE {
     const T* from = x + r * width;
     T* to = y + r * width;
+    const T center = mean[r], scale = rstd[r];
     if (few) {
-      Normalize(1, width, from, At(gains.row(), c * n), At(biases.row(), c * n),
-                mean + r, rstd + r, to);
+      const T *const a = At(gains.row(), c * n), *const b =
+                                                     At(biases.row(), c * n);
+      ForEachVector<T>(0, width, [=](auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        gemm::Vector<T> v = (place.Load(from) - center) * scale;
+        if (a != nullptr) v *= place.Load(a);
+        if (b != nullptr) v += place.Load(b);
+        place.Store(to, v);
+      });
       return;
     }
     for (int64_t m = 0; m < members; ++m) {
-      const T center = mean[r], scale = rstd[r];
       const T a = gain != nullptr ? gain[c + m] : 1;
       const T b = bias != nullptr ? bias[c + m] : 0;
       ForEachVector<T>(
@@ -153,7 +158,11 @@ void GroupNorm(const GroupNormSizes& sizes, T eps, const T* x, const T* gain,
                     [&](int64_t first, int count) {
                       RowMoments(count, width, eps, x + first * width,
                                  mean + first, rstd + first);
-                      for (int64_t r = first; r < first + count; ++r) write(r);
+                      int64_t c = first % groups * members;
+                      for (int64_t r = first; r < first + count; ++r) {
+                        write(r, c);
+                        c = c + members == sizes.channels ? 0 : c + members;
+                      }
                     });
   });
 }
@@ -163,8 +172,8 @@ void GroupNormGrad(const GroupNormSizes& sizes, const T* x, const T* gain,
                    const T* mean, const T* rstd, const T* dy,
                    bool accumulate_dx, T* dx, bool accumulate_dgain, T* dgain,
                    bool accumulate_dbias, T* dbias) {
-  const auto [batch, channels, places, groups] = sizes;
-  const int64_t n = places, n_groups = groups;
+  const int64_t batch = sizes.batch, channels = sizes.channels;
+  const int64_t n = sizes.places, groups = sizes.groups;
   const int64_t n_rows = channels == 0 ? 0 : batch * groups;
   const int64_t members = channels / groups, width = members * n;
   const bool few = n <= kFewPlaces;
@@ -173,8 +182,9 @@ void GroupNormGrad(const GroupNormSizes& sizes, const T* x, const T* gain,
   // the means over a group and the sums over the batch.
   const Scratch<T> of_dy(batch * channels), of_dyh(batch * channels);
   T *const sums = of_dy.data(), *const sums_h = of_dyh.data();
-  const auto write = [&](int64_t r, T mean_g, T mean_gh) {
-    const int64_t c = r % n_groups * members;  // the first channel
+  // c is the first channel of row r.
+  const auto write = [&](int64_t r, int64_t c, T mean_g,
+                         T mean_gh) ABSL_ATTRIBUTE_ALWAYS_INLINE {
     const T *from = x + r * width, *d = dy + r * width;
     T* const to = dx + r * width;
     const GradNumbers<T> k = {mean[r], rstd[r], mean_g, mean_gh};
@@ -195,36 +205,47 @@ void GroupNormGrad(const GroupNormSizes& sizes, const T* x, const T* gain,
     }
   };
   ParallelFor(n_rows, GrainOf(n_rows, width), [&](int64_t begin, int64_t end) {
+    const int64_t most = gemm::kWidth<T> * (members + 1);
+    const Scratch<T> centers(most), scales(most);
     ForEachGroup<T>(
         begin, end, width, kNormBytes, [&](int64_t first, int count) {
-          ChannelSums(first * members, (first + count) * members, n, members, x,
-                      mean, rstd, dy, sums, sums_h);
+          const int64_t c = first * members;
+          SpreadRows(count, members, mean + first, centers.data());
+          SpreadRows(count, members, rstd + first, scales.data());
+          ChannelSums(count * members, n, x + c * n, centers.data(),
+                      scales.data(), dy + c * n, sums + c, sums_h + c);
           if (dx == nullptr) return;
           using Vector = gemm::Vector<T>;
-          const auto add = [&](int l, auto place,
-                               Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-            const int64_t r = first + l;
-            Vector g = place.Load(sums + r * members);
-            Vector gh = place.Load(sums_h + r * members);
-            if (gain != nullptr) {
-              const Vector a = place.Load(gain + r % n_groups * members);
-              g *= a;
-              gh *= a;
-            }
-            part[0] += g;
-            part[1] += gh;
-          };
+          int64_t starts[gemm::kWidth<T>];  // the first channels of the rows
+          int64_t start = c % channels;
+          for (int l = 0; l < count; ++l) {
+            starts[l] = start;
+            start = start + members == channels ? 0 : start + members;
+          }
+          const auto add =
+              [=, starts = &starts[0]](int l, auto place, Vector* part)
+                  ABSL_ATTRIBUTE_ALWAYS_INLINE {
+                    const int64_t r = first + l;
+                    Vector g = place.Load(sums + r * members);
+                    Vector gh = place.Load(sums_h + r * members);
+                    if (gain != nullptr) {
+                      const Vector a = place.Load(gain + starts[l]);
+                      g *= a;
+                      gh *= a;
+                    }
+                    part[0] += g;
+                    part[1] += gh;
+                  };
           const auto [sum_g, sum_gh] = RowSums<T, 2>(count, members, add);
           Lanes<T> mean_g, mean_gh;
           gemm::Store(mean_g, sum_g / static_cast<T>(width));
           gemm::Store(mean_gh, sum_gh / static_cast<T>(width));
           for (int l = 0; l < count; ++l) {
-            write(first + l, mean_g[l], mean_gh[l]);
+            write(first + l, starts[l], mean_g[l], mean_gh[l]);
           }
         });
   });
-  const auto over_batch = [batch = batch, channels = channels](
-                              const T* parts, bool accumulate, T* sum) {
+  const auto over_batch = [=](const T* parts, bool accumulate, T* sum) {
     if (sum == nullptr) return;
     T totals[kSumColumns];
     for (int64_t c = 0; c < channels; c += kSumColumns) {

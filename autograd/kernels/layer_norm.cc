@@ -39,14 +39,15 @@ void RowsGrad(int rows, int64_t width, const T* x, const T* gain, const T* mean,
               const T* rstd, const T* dy, bool accumulate_dx, T* dx, T* dgain,
               T* dbias) {
   const T n = static_cast<T>(width);
-  Lanes<T> center = {}, mean_g = {}, mean_gh = {};
-  if (mean != nullptr) std::copy_n(mean, rows, center);
-  const auto terms = [&](int r, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+  Lanes<T> centers = {}, mean_g = {}, mean_gh = {};
+  if (mean != nullptr) std::copy_n(mean, rows, centers);
+  const auto terms = [=, center = &centers[0]](
+                         int r, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
     return GradTermsAt<T>(place, x + r * width, gain, center[r], rstd[r],
                           dy + r * width);
   };
   if (dx != nullptr) {
-    const auto add = [&](int r, auto place, gemm::Vector<T>* part)
+    const auto add = [=](int r, auto place, gemm::Vector<T>* part)
                          ABSL_ATTRIBUTE_ALWAYS_INLINE {
                            const auto [d, h, g] = terms(r, place);
                            part[0] += g;

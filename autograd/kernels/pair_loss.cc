@@ -89,6 +89,13 @@ auto WithWeights(const BinaryCrossEntropyInputs<T>& in, const Fn& fn) {
   return in.pos_weight == nullptr ? fn(w, one) : fn(w, q);
 }
 
+// log(1 + e^-|x|)
+template <class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline T SoftplusTail(T x) {
+  const auto [m, s] = ExpOfMinus(std::fabs(x));
+  return Log1pOfUnit(m * s);
+}
+
 // softplus(-x) and softplus(x), both without loss in their tails.
 template <class T>
 struct Softplus {
@@ -96,8 +103,7 @@ struct Softplus {
 };
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline Softplus<T> SoftplusOf(T x) {
-  const auto [m, s] = ExpOfMinus(std::fabs(x));
-  const T tail = Log1pOfUnit(m * s);
+  const T tail = SoftplusTail(x);
   return {Select<T>(x < 0, -x, 0) + tail, Select<T>(x > 0, x, 0) + tail};
 }
 
@@ -106,8 +112,11 @@ template <class T, class Fn>
 auto WithBinaryLoss(const BinaryCrossEntropyInputs<T>& in, const Fn& fn) {
   return WithWeights(in, [&](auto w, auto q) {
     return fn([=, x = in.logits, t = in.targets](int64_t i) {
-      const Softplus<T> s = SoftplusOf(x[i]);
-      return w(i) * (q(i) * t[i] * s.of_minus + (1 - t[i]) * s.of_plus);
+      // softplus(x) = max(x, 0) + tail, where the tail is the same of -x.
+      const T of_minus = q(i) * t[i], of_plus = 1 - t[i];
+      const T of_size = Select(x[i] < 0, of_minus, of_plus);
+      return w(i) * Fma(SoftplusTail(x[i]), of_minus + of_plus,
+                        of_size * std::fabs(x[i]));
     });
   });
 }

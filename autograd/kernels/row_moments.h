@@ -64,9 +64,10 @@ RowResiduals<T> WideResiduals(int rows, int64_t width, bool centred,
                        };
   const Vector rough =
       RowSums<T, 1>(rows, width, add)[0] / static_cast<T>(width);
-  T center[gemm::kWidth<T>];
-  gemm::Store(center, rough);
-  const auto add_residuals = [&](int r, auto place,
+  T means[gemm::kWidth<T>];
+  gemm::Store(means, rough);
+  const auto add_residuals = [=, center = &means[0]](
+                                 int r, auto place,
                                  Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
     const Vector v = place.OrZero(place.Load(x + r * width) - center[r]);
     part[0] += v;
@@ -130,7 +131,11 @@ void Normalize(int rows, int64_t width, const T* x, const T* gain,
         for (int q = 0; q < kFew; ++q) v[q] += b;
       }
 #pragma GCC unroll 4
-      for (int q = 0; q < kFew; ++q) place.Store(y + (r + q) * width, v[q]);
+      for (int q = 0; q < kFew; ++q) {
+        // The rows that come next, to the second level: the first is full.
+        __builtin_prefetch(x + (rows + r + q) * width + place.j, 0, 2);
+        place.Store(y + (r + q) * width, v[q]);
+      }
     });
   });
 }

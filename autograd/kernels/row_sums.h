@@ -29,7 +29,7 @@ struct WholeVector {
   static Vector OrZero(Vector v) { return v; }
 };
 
-// The last n elements of a row, fewer than a vector has. Lanes behind them load
+// The last n elements of a row, at most a vector's. Lanes behind them load
 // 0 and are not stored.
 template <class T>
 struct PartVector {
@@ -54,6 +54,14 @@ struct PartVector {
   Vector OrZero(Vector v) const { return Or(v, Vector{}); }
 };
 
+// Has memory bring what stands at `place` of a row that comes later, which may
+// lie behind the last: memory then works while this row is computed. (A row
+// that is read before it is written, in bursts, leaves memory idle in between.)
+template <class Place, class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Prefetch(Place place, const T* row) {
+  __builtin_prefetch(row + place.j);
+}
+
 // fn(place) for each vector of the elements begin <= j < end of a row.
 template <class T, class Fn>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ForEachVector(int64_t begin,
@@ -76,14 +84,14 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ForEachFew(int rows, const Fn& fn) {
 
 // fn(r, n) for the rows begin <= r < end in groups of n from r on: up to a
 // vector's lanes of rows, as long as they have at most `bytes`, and at least a
-// few. Of groups that are small for the first-level cache, reading one goes
-// along with writing the one before.
+// few, unless a few are too much for the second-level cache.
 template <class T, class Fn>
 void ForEachGroup(int64_t begin, int64_t end, int64_t width, int64_t bytes,
                   const Fn& fn) {
-  const int64_t fit = bytes / sizeof(T) / std::max<int64_t>(1, width);
+  const int64_t row = std::max<int64_t>(1, width) * sizeof(T);
+  const int64_t least = row <= (1 << 16) ? 4 : 1;
   const int64_t most =
-      std::min<int64_t>(gemm::kWidth<T>, std::max<int64_t>(4, fit));
+      std::min<int64_t>(gemm::kWidth<T>, std::max(least, bytes / row));
   for (int64_t r = begin; r < end; r += most) {
     fn(r, static_cast<int>(std::min(most, end - r)));
   }
@@ -112,15 +120,19 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline gemm::Vector<T> FoldRows(gemm::Vector<T>* v,
 // part[0], part[1], ... Each of the lanes of the parts takes about 32 terms,
 // which then go to the totals.
 template <class T, int kSums, class Add>
-std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width,
-                                           const Add& add) {
+std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width, Add add) {
   using Vector = gemm::Vector<T>;
   constexpr int kWidth = gemm::kWidth<T>;
   constexpr int kChains = 4;  // of additions, as one waits for the last
   constexpr int64_t kStep = kChains * kWidth, kBlock = 32 * kStep;
-  Vector sums[kSums][kWidth] = {};
+  Vector sums[kSums][kWidth];
   for (int r = 0; r < rows; ++r) {
     Vector total[kSums] = {};
+    if (width <= kWidth) {  // short rows cost little more than this
+      add(r, PartVector<T>{0, static_cast<int>(width)}, total);
+      for (int i = 0; i < kSums; ++i) sums[i][r] = total[i];
+      continue;
+    }
     for (int64_t j = 0; j < width;) {
       Vector part[kChains][kSums] = {};
       const int64_t end = std::min(width, j + kBlock);
@@ -139,6 +151,9 @@ std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width,
       }
     }
     for (int i = 0; i < kSums; ++i) sums[i][r] = total[i];
+  }
+  for (int i = 0; i < kSums; ++i) {
+    std::fill(sums[i] + rows, sums[i] + kWidth, Vector{});
   }
   std::array<Vector, kSums> result;
   for (int i = 0; i < kSums; ++i) {

@@ -28,13 +28,13 @@ void ForEachRows(int64_t rows, int64_t width, const Fn& fn) {
 }
 
 // What softmax subtracts: the rows' maxima, or 0 where that is -inf, so that
-// exp(x - shift) is no NaN but 0; such rows are not alive.
+// exp(x - shift) is no NaN but 0. The sum of such a row is 0; any other is at
+// least 1, or NaN.
 template <class T>
-void Shifts(int rows, int64_t width, const T* x, T* shift, bool* alive) {
+void Shifts(int rows, int64_t width, const T* x, T* shift) {
   RowMaxima(rows, width, x, shift);
   for (int r = 0; r < gemm::kWidth<T>; ++r) {
-    alive[r] = shift[r] != -kInfinity<T>;
-    shift[r] = Select<T>(alive[r], shift[r], 0);
+    shift[r] = Select<T>(shift[r] == -kInfinity<T>, 0, shift[r]);
   }
 }
 
@@ -46,18 +46,19 @@ void Softmax(int64_t rows, int64_t width, const T* x, T* y) {
     using Vector = gemm::Vector<T>;
     const T* const from = x + at;
     T* const to = y + at;
-    Lanes<T> shift, scale;
-    bool alive[gemm::kWidth<T>];
-    Shifts(n, width, from, shift, alive);
-    const auto add = [&](int r, auto place,
-                         Vector* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-      const Vector e = ExpLanes<T>(place.Load(from + r * width) - shift[r]);
-      place.Store(to + r * width, e);
-      part[0] += place.OrZero(e);
-    };
+    Lanes<T> shifts, scale;
+    Shifts(n, width, from, shifts);
+    const auto add = [=, shift = &shifts[0]](int r, auto place, Vector* part)
+                         ABSL_ATTRIBUTE_ALWAYS_INLINE {
+                           Prefetch(place, from + (r + n) * width);
+                           const Vector e = ExpLanes<T>(
+                               place.Load(from + r * width) - shift[r]);
+                           place.Store(to + r * width, e);
+                           part[0] += place.OrZero(e);
+                         };
     gemm::Store(scale, RowSums<T, 1>(n, width, add)[0]);
     for (int r = 0; r < gemm::kWidth<T>; ++r) {
-      scale[r] = Select<T>(alive[r], 1 / scale[r], 0);
+      scale[r] = Select<T>(scale[r] == 0, 0, 1 / scale[r]);
     }
     const auto value = [&](int r, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
       return place.Load(to + r * width) * scale[r];
@@ -89,20 +90,21 @@ template <class T>
 void LogSoftmax(int64_t rows, int64_t width, const T* x, T* y) {
   ForEachRows<T>(rows, width, [=](int n, int64_t at) {
     const T* const from = x + at;
-    Lanes<T> shift, log_sum;
-    bool alive[gemm::kWidth<T>];
-    Shifts(n, width, from, shift, alive);
-    const auto add = [&](int r, auto place,
+    Lanes<T> shifts, log_sum;
+    Shifts(n, width, from, shifts);
+    const auto add = [=, shift = &shifts[0]](
+                         int r, auto place,
                          gemm::Vector<T>* part) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+      Prefetch(place, from + (r + n) * width);
       part[0] +=
           place.OrZero(ExpLanes<T>(place.Load(from + r * width) - shift[r]));
     };
     gemm::Store(log_sum, RowSums<T, 1>(n, width, add)[0]);
     for (int r = 0; r < gemm::kWidth<T>; ++r) {
-      log_sum[r] = Select<T>(alive[r], Log(log_sum[r]), 0);
+      log_sum[r] = Select<T>(log_sum[r] == 0, 0, Log(log_sum[r]));
     }
     const auto value = [&](int r, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-      return (place.Load(from + r * width) - shift[r]) - log_sum[r];
+      return (place.Load(from + r * width) - shifts[r]) - log_sum[r];
     };
     WriteRows(n, width, false, value, y + at);
   });
@@ -117,17 +119,19 @@ void LogSoftmaxGrad(int64_t rows, int64_t width, const T* y, const T* dy,
                          ABSL_ATTRIBUTE_ALWAYS_INLINE {
                            part[0] += place.Load(d + r * width);
                          };
-    Lanes<T> max, sum;
-    RowMaxima(n, width, logp, max);
+    Lanes<T> sum;
     gemm::Store(sum, RowSums<T, 1>(n, width, add)[0]);
     for (int r = 0; r < n; ++r) {
       T* const to = dx + at + r * width;
-      if (max[r] == -kInfinity<T>) {
+      const T* const row = logp + r * width;
+      // Where no class is possible, all are -inf.
+      if (std::all_of(row, row + width,
+                      [](T v) { return v == -kInfinity<T>; })) {
         if (!accumulate) std::fill_n(to, width, T(0));
         continue;
       }
       const auto value = [&](int, auto place) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-        const auto p = ExpLanes<T>(place.Load(logp + r * width));
+        const auto p = ExpLanes<T>(place.Load(row));
         return place.Load(d + r * width) - p * sum[r];
       };
       WriteRows(1, width, accumulate, value, to);

@@ -12,14 +12,14 @@
 
 namespace wengert::kernels {
 
-// max[r] = the largest element of row r, NaN where one is, for all lanes of a
-// vector; -inf for lanes behind the rows.
+// max[r] = the largest element of row r, NaN left out, for all lanes of a
+// vector; -inf of none and for lanes behind the rows.
 template <class T>
 void RowMaxima(int rows, int64_t width, const T* x, T* max) {
   using Vector = gemm::Vector<T>;
   constexpr int kWidth = gemm::kWidth<T>;
   const auto larger = [](Vector best, Vector v) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-    return ((v > best) | (v != v)) ? v : best;
+    return v > best ? v : best;
   };
   const Vector lowest = Vector{} - kInfinity<T>;
   Vector lanes[kWidth];
@@ -45,13 +45,13 @@ void RowMaxima(int rows, int64_t width, const T* x, T* max) {
   gemm::Store(max, FoldRows<T>(lanes, larger));
 }
 
-// exp of every lane.
+// exp of every lane; none is above 0.
 template <class T>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline gemm::Vector<T> ExpLanes(
     gemm::Vector<T> v) {
   T lanes[gemm::kWidth<T>];
   gemm::Store(lanes, v);
-  for (T& x : lanes) x = Exp(x);
+  for (T& x : lanes) x = ExpOfNonPositive(x);
   return gemm::Load(lanes);
 }
 
