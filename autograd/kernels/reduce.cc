@@ -81,7 +81,7 @@ struct SumOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {
-    if (width == kSumColumns) {
+    if (width >= kSumColumns) {
       const auto term = [=](int64_t r, int64_t j) { return x[r * stride + j]; };
       return BlockedRowSum(0, n, width, term, y);
     }
@@ -127,7 +127,7 @@ struct LogSumExpOf {
                       T* y, int64_t*) {
     std::fill_n(y, width, -std::numeric_limits<T>::infinity());
     if (n > 0) MaxOf::Columns<T>(n, width, x, stride, y, nullptr);
-    T sum[kSumColumns];
+    T sum[kStripColumns];
     const auto term = [=](int64_t r, int64_t j) {
       return Exp(x[r * stride + j] - y[j]);
     };
@@ -162,11 +162,12 @@ struct ProdOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {
-    double product[kSumColumns];
-    std::fill_n(product, kSumColumns, 1.0);
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t j = 0; j < width; ++j) product[j] *= x[r * stride + j];
-    }
+    double product[kStripColumns];
+    std::fill_n(product, width, 1.0);
+    const auto multiply = [=](double p, int64_t r, int64_t j) {
+      return p * x[r * stride + j];
+    };
+    FoldRows(0, n, width, multiply, product);
     for (int64_t j = 0; j < width; ++j) y[j] = static_cast<T>(product[j]);
   }
 };
@@ -182,21 +183,11 @@ struct FindOf {
   }
   static void Columns(int64_t n, int64_t width, const bool* x, int64_t stride,
                       bool* y, int64_t*) {
-    const auto run = [=](auto columns) {  // an int64_t, or a constant
-      bool found[kSumColumns];
-      std::fill_n(found, kSumColumns, !wanted);
-      for (int64_t r = 0; r < n; ++r) {
-        const bool* row = x + r * stride;
-        for (int64_t j = 0; j < columns; ++j) {
-          found[j] = wanted ? found[j] | row[j] : found[j] & row[j];
-        }
-      }
-      std::copy_n(found, width, y);
+    std::fill_n(y, width, !wanted);
+    const auto find = [=](bool found, int64_t r, int64_t j) {
+      return wanted ? found | x[r * stride + j] : found & x[r * stride + j];
     };
-    if (width == kSumColumns) {
-      return run(std::integral_constant<int64_t, kSumColumns>());
-    }
-    run(width);
+    FoldRows(0, n, width, find, y);
   }
 };
 

@@ -46,14 +46,14 @@ std::vector<std::vector<int64_t>> Terms(const Shape& dims, const Keep& keep) {
 }
 
 const Shape kShapes[] = {
-    {},           {1},          {5},
-    {33},         {0},          {3, 0},
-    {0, 3},       {3, 0, 2},    {27, 12},
-    {1, 7, 1},    {64, 65},     {300, 3},
-    {3, 300},     {2, 3, 4},    {5, 1, 6},
-    {7, 300, 67}, {2, 3, 4, 5}, {3, 2, 70, 2, 3},
-    {2, 17000},   {17000, 2},   {2, 2, 2, 2, 2, 2, 2},
-    {70, 8},
+    {},           {1},           {5},
+    {33},         {0},           {3, 0},
+    {0, 3},       {3, 0, 2},     {27, 12},
+    {1, 7, 1},    {64, 65},      {300, 3},
+    {3, 300},     {2, 3, 4},     {5, 1, 6},
+    {7, 300, 67}, {2, 3, 4, 5},  {3, 2, 70, 2, 3},
+    {2, 17000},   {17000, 2},    {2, 2, 2, 2, 2, 2, 2},
+    {70, 8},      {16, 5, 1030},
 };
 
 // check(dims, keep, terms) for all shapes and all sets of dimensions.
@@ -313,6 +313,43 @@ TYPED_TEST(ReduceTest, LogSumExpAtTheEdges) {
   check({T(kInf), T(-kInf)}, kInf);
   check({T(NAN), T(kInf)}, NAN);
   check({1, T(NAN)}, NAN);
+}
+
+// Columns in strips of any width: each as if it were alone.
+TYPED_TEST(ReduceTest, EqualColumnsGiveEqualBitsInAnyStrip) {
+  using T = TypeParam;
+  for (int64_t n : {1, 3, 21, 300}) {
+    const auto column = RandomVector<T>(n, 4, 0.9, 1.1);
+    std::vector<T> first;
+    for (int64_t outer : {1, 16}) {
+      for (int64_t inner : {2, 63, 64, 65, 130, 1023, 1100}) {
+        std::vector<T> x(outer * n * inner);
+        for (size_t i = 0; i < x.size(); ++i) x[i] = column[i / inner % n];
+        const Shape dims = {outer, n, inner};
+        const Keep keep(3, 0b101);
+        std::vector<T> y(outer * inner), results;
+        std::vector<int64_t> arg(outer * inner);
+        const auto check = [&] {
+          ExpectSameBits(y, std::vector<T>(y.size(), y[0]));
+          results.push_back(y[0]);
+        };
+        Sum<T>(dims, keep, x.data(), false, y.data());
+        check();
+        Prod<T>(dims, keep, x.data(), y.data());
+        check();
+        LogSumExp<T>(dims, keep, x.data(), y.data());
+        check();
+        Min<T>(dims, keep, x.data(), y.data(), arg.data());
+        check();
+        for (int64_t i = 0; i < outer * inner; ++i) {
+          ASSERT_EQ(arg[i] % inner, i % inner);
+          ASSERT_EQ(x[arg[i]], y[0]);
+        }
+        if (first.empty()) first = results;
+        ExpectSameBits(results, first);
+      }
+    }
+  }
 }
 
 // Whole numbers, whose sums are exact: many sums of few terms.

@@ -99,7 +99,7 @@ struct NormOf {
   template <class T>
   void Columns(int64_t n, int64_t width, const T* x, int64_t stride, T* y,
                int64_t*) const {
-    T sum[kSumColumns];
+    T sum[kStripColumns];
     bool safe = false;
     if (p == 1 || p == 2) {
       const auto plain = [=, this](int64_t r, int64_t j) {
@@ -117,13 +117,12 @@ struct NormOf {
   template <class T>
   void ScaledColumns(int64_t n, int64_t width, const T* x, int64_t stride,
                      const T* plain, T* y) const {
-    T scale[kSumColumns], divisor[kSumColumns], sum[kSumColumns];
-    std::fill_n(scale, kSumColumns, Least<T>());
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t j = 0; j < width; ++j) {
-        scale[j] = Wider(scale[j], x[r * stride + j]);
-      }
-    }
+    T scale[kStripColumns], divisor[kStripColumns], sum[kStripColumns];
+    std::fill_n(scale, width, Least<T>());
+    const auto widen = [=, this](T scale, int64_t r, int64_t j) {
+      return Wider(scale, x[r * stride + j]);
+    };
+    FoldRows(0, n, width, widen, scale);
     const auto usable = [&](int64_t j) {
       return scale[j] > 0 && scale[j] < std::numeric_limits<T>::infinity();
     };
