@@ -71,7 +71,7 @@ void BlockedRowSum(int64_t begin, int64_t end, int64_t width, const Term& term,
   if (end - begin > kSumRows) {
     const int64_t chunks = (end - begin + kSumRows - 1) / kSumRows;
     const int64_t middle = begin + chunks / 2 * kSumRows;
-    T second[kStripColumns];
+    alignas(64) T second[kStripColumns];
     BlockedRowSum(begin, middle, width, term, sum);
     BlockedRowSum(middle, end, width, term, second);
     for (int64_t j = 0; j < width; ++j) sum[j] += second[j];
@@ -89,7 +89,7 @@ void BlockedRowSum(int64_t begin, int64_t end, int64_t width, const Term& term,
     std::copy_n(total, kSumColumns, sum);
     return;
   }
-  T total[kStripColumns], part[kStripColumns];
+  alignas(64) T total[kStripColumns], part[kStripColumns];
   std::fill_n(total, width, T(0));
   for (int64_t r = begin; r < end; r += kSumBlock) {
     std::fill_n(part, width, T(0));

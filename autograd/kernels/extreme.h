@@ -136,7 +136,7 @@ struct ExtremeOf {
                       T* y, int64_t* at) {
     using Lanes = BestLanes<kMin, T>;
     using Index = typename Lanes::Index;
-    Index places[kStripColumns];
+    alignas(64) Index places[kStripColumns];
     std::fill_n(places, CeilDiv(width, Lanes::kWidth) * Lanes::kWidth, 0);
     std::copy_n(x, width, y);
     constexpr int64_t kRows = 4;  // at once, each a stream from memory

@@ -66,8 +66,8 @@ struct LogSumExpOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* max, T* sum) {
-    T shift[kStripColumns], largest[kStripColumns], total[kStripColumns],
-        part[kStripColumns];
+    alignas(64) T shift[kStripColumns], largest[kStripColumns],
+        total[kStripColumns], part[kStripColumns];
     const T* const s = shift;
     std::fill_n(largest, width, -kInfinity<T>);
     std::fill_n(total, width, T(0));
@@ -103,7 +103,7 @@ struct LogSumExpOf {
   static void Join(int64_t, int64_t, int64_t chunks, int64_t width,
                    const T* maxima, const T* sums, int64_t stride, T* max,
                    T* sum) {
-    T largest[kStripColumns], shift[kStripColumns];
+    alignas(64) T largest[kStripColumns], shift[kStripColumns];
     const T* const s = shift;
     std::fill_n(largest, width, -kInfinity<T>);
     FoldRows(

@@ -33,7 +33,7 @@ struct MomentsOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* mean, T* squares) {
-    T center[kStripColumns] = {};
+    alignas(64) T center[kStripColumns] = {};
     const T* const c = center;
     if (n > 0) std::copy_n(x, width, center);
     const auto shifted = [=](int64_t r, int64_t j) {
@@ -55,7 +55,7 @@ struct MomentsOf {
   static void Join(int64_t n, int64_t chunk, int64_t chunks, int64_t width,
                    const T* means, const T* squares, int64_t stride, T* mean,
                    T* all) {
-    double center[kStripColumns], sum[kStripColumns];
+    alignas(64) double center[kStripColumns], sum[kStripColumns];
     std::copy_n(means, width, center);
     std::copy_n(squares, width, sum);
     for (int64_t c = 1; c < chunks; ++c) {

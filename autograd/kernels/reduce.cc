@@ -133,7 +133,7 @@ struct ProdOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {
-    double product[kStripColumns];
+    alignas(64) double product[kStripColumns];
     std::fill_n(product, width, 1.0);
     const auto multiply = [=](double p, int64_t r, int64_t j) {
       return p * x[r * stride + j];

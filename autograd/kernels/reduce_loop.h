@@ -58,8 +58,8 @@ void ReduceChunks(Op op, int64_t outer, int64_t n, int64_t inner, int64_t chunk,
       const int64_t skipped = part * chunk;
       const int64_t rows = std::min(chunk, n - skipped);
       const int64_t start = (slice * n + skipped) * inner + column;
-      T value[kStripColumns];
-      int64_t place[kStripColumns];
+      alignas(64) T value[kStripColumns];
+      alignas(64) int64_t place[kStripColumns];
       int64_t* at = arg != nullptr ? place : nullptr;
       if (inner == 1) {
         op.Row(rows, x + start, value, at);

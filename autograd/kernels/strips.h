@@ -6,14 +6,30 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "absl/base/attributes.h"
 #include "autograd/kernels/loop.h"
+#include "autograd/parallel.h"
 
 namespace wengert::kernels {
 
 // The most columns of a strip.
 inline constexpr int64_t kStripColumns = 1024;
+
+// Columns whose accumulators fit in registers.
+inline constexpr int64_t kTileColumns = 64;
+
+// fn(column, width) for the tiles of a strip, the width a constant where it is
+// kTileColumns.
+template <class Fn>
+void ForEachTile(int64_t columns, const Fn& fn) {
+  int64_t j = 0;
+  for (; j + kTileColumns <= columns; j += kTileColumns) {
+    fn(j, std::integral_constant<int64_t, kTileColumns>());
+  }
+  if (j < columns) fn(j, columns - j);
+}
 
 // The columns of a strip of [slices, rows, inner]: many, but so that there is
 // work for 16 cores.
@@ -21,6 +37,20 @@ inline int64_t StripOf(int64_t slices, int64_t inner) {
   const int64_t strips = CeilDiv(16, std::max<int64_t>(1, slices));
   return std::clamp<int64_t>(CeilDiv(CeilDiv(inner, strips), 64) * 64, 64,
                              kStripColumns);
+}
+
+// fn(o, column, width) for the strips of [outer, n, inner].
+template <class Fn>
+void ForEachStrip(int64_t outer, int64_t n, int64_t inner, const Fn& fn) {
+  const int64_t strip = StripOf(outer, inner);
+  const int64_t strips = CeilDiv(inner, strip), tasks = outer * strips;
+  const int64_t work = n * std::min(inner, strip);
+  ParallelFor(tasks, GrainOf(tasks, work), [&](int64_t task, int64_t end) {
+    for (; task < end; ++task) {
+      const int64_t column = task % strips * strip;
+      fn(task / strips, column, std::min(strip, inner - column));
+    }
+  });
 }
 
 // value[j] = step(value[j], r, j) for the rows begin <= r < end in turn, for

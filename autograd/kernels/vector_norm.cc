@@ -99,7 +99,7 @@ struct NormOf {
   template <class T>
   void Columns(int64_t n, int64_t width, const T* x, int64_t stride, T* y,
                int64_t*) const {
-    T sum[kStripColumns];
+    alignas(64) T sum[kStripColumns];
     bool safe = false;
     if (p == 1 || p == 2) {
       const auto plain = [=, this](int64_t r, int64_t j) {
@@ -117,7 +117,8 @@ struct NormOf {
   template <class T>
   void ScaledColumns(int64_t n, int64_t width, const T* x, int64_t stride,
                      const T* plain, T* y) const {
-    T scale[kStripColumns], divisor[kStripColumns], sum[kStripColumns];
+    alignas(64) T scale[kStripColumns], divisor[kStripColumns],
+        sum[kStripColumns];
     std::fill_n(scale, width, Least<T>());
     const auto widen = [=, this](T scale, int64_t r, int64_t j) {
       return Wider(scale, x[r * stride + j]);
