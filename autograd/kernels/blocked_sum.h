@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
+
+#include "autograd/kernels/strips.h"
 
 namespace wengert::kernels {
 
@@ -55,7 +56,7 @@ T BlockedSum(int64_t n, Term term) {
   return FoldLanes<kLanes>(total);
 }
 
-// The most columns that BlockedRowSum takes.
+// Columns whose sums fit in registers.
 inline constexpr int64_t kSumColumns = 64;
 // Rows that it adds block by block; of more rows it adds the halves.
 inline constexpr int64_t kSumRows = 256;
@@ -63,35 +64,40 @@ inline constexpr int64_t kSumRows = 256;
 inline constexpr int64_t kSumBlock = 16;
 
 // sum[j] = the sum of term(r, j) over begin <= r < end, for j < width <=
-// kSumColumns. The order is set by end - begin.
+// kStripColumns. The order is set by end - begin.
 template <class T, class Term>
 void BlockedRowSum(int64_t begin, int64_t end, int64_t width, const Term& term,
                    T* sum) {
   if (end - begin > kSumRows) {
     const int64_t chunks = (end - begin + kSumRows - 1) / kSumRows;
     const int64_t middle = begin + chunks / 2 * kSumRows;
-    T second[kSumColumns];
+    alignas(64) T second[kStripColumns];
     BlockedRowSum(begin, middle, width, term, sum);
     BlockedRowSum(middle, end, width, term, second);
     for (int64_t j = 0; j < width; ++j) sum[j] += second[j];
     return;
   }
-  const auto run = [&](auto columns) {  // an int64_t, or a constant
+  if (width == kSumColumns) {  // in registers
     T total[kSumColumns] = {};
     for (int64_t r = begin; r < end; r += kSumBlock) {
       T part[kSumColumns] = {};
       for (int64_t q = r; q < std::min(end, r + kSumBlock); ++q) {
-        for (int64_t j = 0; j < columns; ++j) part[j] += term(q, j);
+        for (int64_t j = 0; j < kSumColumns; ++j) part[j] += term(q, j);
       }
-      for (int64_t j = 0; j < columns; ++j) total[j] += part[j];
+      for (int64_t j = 0; j < kSumColumns; ++j) total[j] += part[j];
     }
-    for (int64_t j = 0; j < columns; ++j) sum[j] = total[j];
-  };
-  if (width == kSumColumns) {
-    run(std::integral_constant<int64_t, kSumColumns>());
-  } else {
-    run(width);
+    std::copy_n(total, kSumColumns, sum);
+    return;
   }
+  alignas(64) T total[kStripColumns], part[kStripColumns];
+  std::fill_n(total, width, T(0));
+  for (int64_t r = begin; r < end; r += kSumBlock) {
+    std::fill_n(part, width, T(0));
+    const auto add = [&](T a, int64_t q, int64_t j) { return a + term(q, j); };
+    FoldRows(r, std::min(end, r + kSumBlock), width, add, part);
+    for (int64_t j = 0; j < width; ++j) total[j] += part[j];
+  }
+  std::copy_n(total, width, sum);
 }
 
 }  // namespace wengert::kernels

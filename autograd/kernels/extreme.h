@@ -9,8 +9,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/kernels/blocked_sum.h"
+#include "absl/base/attributes.h"
 #include "autograd/kernels/gemm_tile.h"
+#include "autograd/kernels/row_sums.h"
+#include "autograd/kernels/strips.h"
 
 namespace wengert::kernels {
 
@@ -132,44 +134,25 @@ struct ExtremeOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t* at) {
-    constexpr int kWidth = gemm::kWidth<T>;
-    if (width == kSumColumns) {
-      constexpr int kVectors = kSumColumns / kWidth;
-      return FindColumns<kVectors>(
-          n, kWidth, [=](const T* from) { return gemm::Load(from); }, x, stride,
-          y, at);
-    }
-    for (int64_t j = 0; j < width; j += kWidth) {
-      const int part = static_cast<int>(std::min<int64_t>(kWidth, width - j));
-      FindColumns<1>(
-          n, part, [=](const T* from) { return gemm::LoadFirst(from, part); },
-          x + j, stride, y + j, at == nullptr ? nullptr : at + j);
-    }
-  }
-
-  // kVectors side by side, of which load(from) loads the first `part` elements.
-  template <int kVectors, class T, class LoadVector>
-  static void FindColumns(int64_t n, int part, const LoadVector& load,
-                          const T* x, int64_t stride, T* y, int64_t* at) {
     using Lanes = BestLanes<kMin, T>;
     using Index = typename Lanes::Index;
-    constexpr int kWidth = Lanes::kWidth;
-    Lanes best[kVectors];
-    for (int v = 0; v < kVectors; ++v) {
-      best[v] = {load(x + v * kWidth), typename Lanes::Places{}};
+    alignas(64) Index places[kStripColumns];
+    std::fill_n(places, CeilDiv(width, Lanes::kWidth) * Lanes::kWidth, 0);
+    std::copy_n(x, width, y);
+    constexpr int64_t kRows = 4;  // at once, each a stream from memory
+    for (int64_t r = 1; r < n; r += kRows) {
+      const int64_t rows = std::min(kRows, n - r);
+      ForEachVector<T>(0, width, [&](auto j) ABSL_ATTRIBUTE_ALWAYS_INLINE {
+        Lanes best{j.Load(y), gemm::Load(places + j.j)};
+        for (int64_t q = r; q < r + rows; ++q) {
+          best.See(j.Load(x + q * stride),
+                   typename Lanes::Places{} + static_cast<Index>(q));
+        }
+        j.Store(y, best.value);
+        gemm::Store(places + j.j, best.place);
+      });
     }
-    for (int64_t r = 1; r < n; ++r) {
-      const auto place = typename Lanes::Places{} + static_cast<Index>(r);
-      for (int v = 0; v < kVectors; ++v) {
-        best[v].See(load(x + r * stride + v * kWidth), place);
-      }
-    }
-    for (int v = 0; v < kVectors; ++v) {
-      for (int l = 0; l < part; ++l) {
-        y[v * kWidth + l] = best[v].value[l];
-        if (at != nullptr) at[v * kWidth + l] = best[v].place[l];
-      }
-    }
+    if (at != nullptr) std::copy_n(places, width, at);
   }
 };
 

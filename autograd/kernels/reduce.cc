@@ -10,8 +10,7 @@
 #include "autograd/kernels/extreme.h"
 #include "autograd/kernels/gemm_tile.h"
 #include "autograd/kernels/reduce_loop.h"
-#include "autograd/kernels/softmax_row.h"
-#include "autograd/kernels/vecmath.h"
+#include "autograd/kernels/strips.h"
 
 namespace wengert::kernels {
 namespace {
@@ -81,7 +80,7 @@ struct SumOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {
-    if (width == kSumColumns) {
+    if (width >= kSumColumns) {
       const auto term = [=](int64_t r, int64_t j) { return x[r * stride + j]; };
       return BlockedRowSum(0, n, width, term, y);
     }
@@ -110,34 +109,6 @@ struct SumOf {
   }
 };
 
-struct LogSumExpOf {
-  static constexpr bool kFindsPlaces = false;
-  LogSumExpOf Combine() const { return {}; }
-
-  template <class T>
-  static void Row(int64_t n, const T* x, T* y, int64_t*) {
-    const T largest = RowMax(n, x);
-    *y = largest;
-    if (!std::isfinite(largest)) return;
-    const auto term = [=](int64_t i) { return Exp(x[i] - largest); };
-    *y += Log(BlockedSum<T>(n, term));
-  }
-  template <class T>
-  static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
-                      T* y, int64_t*) {
-    std::fill_n(y, width, -std::numeric_limits<T>::infinity());
-    if (n > 0) MaxOf::Columns<T>(n, width, x, stride, y, nullptr);
-    T sum[kSumColumns];
-    const auto term = [=](int64_t r, int64_t j) {
-      return Exp(x[r * stride + j] - y[j]);
-    };
-    BlockedRowSum(0, n, width, term, sum);
-    for (int64_t j = 0; j < width; ++j) {
-      if (std::isfinite(y[j])) y[j] += Log(sum[j]);
-    }
-  }
-};
-
 // Products in double, in which those of a few dozen floats cannot overflow on
 // the way.
 struct ProdOf {
@@ -162,11 +133,12 @@ struct ProdOf {
   template <class T>
   static void Columns(int64_t n, int64_t width, const T* x, int64_t stride,
                       T* y, int64_t*) {
-    double product[kSumColumns];
-    std::fill_n(product, kSumColumns, 1.0);
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t j = 0; j < width; ++j) product[j] *= x[r * stride + j];
-    }
+    alignas(64) double product[kStripColumns];
+    std::fill_n(product, width, 1.0);
+    const auto multiply = [=](double p, int64_t r, int64_t j) {
+      return p * x[r * stride + j];
+    };
+    FoldRows(0, n, width, multiply, product);
     for (int64_t j = 0; j < width; ++j) y[j] = static_cast<T>(product[j]);
   }
 };
@@ -182,21 +154,11 @@ struct FindOf {
   }
   static void Columns(int64_t n, int64_t width, const bool* x, int64_t stride,
                       bool* y, int64_t*) {
-    const auto run = [=](auto columns) {  // an int64_t, or a constant
-      bool found[kSumColumns];
-      std::fill_n(found, kSumColumns, !wanted);
-      for (int64_t r = 0; r < n; ++r) {
-        const bool* row = x + r * stride;
-        for (int64_t j = 0; j < columns; ++j) {
-          found[j] = wanted ? found[j] | row[j] : found[j] & row[j];
-        }
-      }
-      std::copy_n(found, width, y);
+    std::fill_n(y, width, !wanted);
+    const auto find = [=](bool found, int64_t r, int64_t j) {
+      return wanted ? found | x[r * stride + j] : found & x[r * stride + j];
     };
-    if (width == kSumColumns) {
-      return run(std::integral_constant<int64_t, kSumColumns>());
-    }
-    run(width);
+    FoldRows(0, n, width, find, y);
   }
 };
 
@@ -233,22 +195,15 @@ void All(Dims dims, absl::Span<const bool> keep, const bool* x, bool* y) {
   Reduce(FindOf<false>(), dims, keep, x, false, y, nullptr);
 }
 
-template <class T>
-void LogSumExp(Dims dims, absl::Span<const bool> keep, const T* x, T* y) {
-  Reduce(LogSumExpOf(), dims, keep, x, false, y, nullptr);
-}
-
 template void Sum(Dims, absl::Span<const bool>, const float*, bool, float*);
 template void Max(Dims, absl::Span<const bool>, const float*, float*, int64_t*);
 template void Min(Dims, absl::Span<const bool>, const float*, float*, int64_t*);
 template void Prod(Dims, absl::Span<const bool>, const float*, float*);
-template void LogSumExp(Dims, absl::Span<const bool>, const float*, float*);
 template void Sum(Dims, absl::Span<const bool>, const double*, bool, double*);
 template void Max(Dims, absl::Span<const bool>, const double*, double*,
                   int64_t*);
 template void Min(Dims, absl::Span<const bool>, const double*, double*,
                   int64_t*);
 template void Prod(Dims, absl::Span<const bool>, const double*, double*);
-template void LogSumExp(Dims, absl::Span<const bool>, const double*, double*);
 
 }  // namespace wengert::kernels

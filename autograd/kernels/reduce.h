@@ -38,11 +38,6 @@ void Prod(Dims dims, absl::Span<const bool> keep, const T* x, T* y);
 void Any(Dims dims, absl::Span<const bool> keep, const bool* x, bool* y);
 void All(Dims dims, absl::Span<const bool> keep, const bool* x, bool* y);
 
-// y = log(sum(exp(x))) without overflow: -inf where all are -inf or there is
-// none, +inf where one is, NaN where one is.
-template <class T>
-void LogSumExp(Dims dims, absl::Span<const bool> keep, const T* x, T* y);
-
 }  // namespace wengert::kernels
 
 #endif  // WENGERT_AUTOGRAD_KERNELS_REDUCE_H_

@@ -1,7 +1,8 @@
 // The loops of reductions over any set of dimensions, for .cc files.
 //
 // A reduction Op is a small object that says what becomes of one row of n
-// elements, and of n rows of up to kSumColumns columns that lie `stride` apart:
+// elements, and of n rows of up to kStripColumns columns that lie `stride`
+// apart:
 //
 //   Row(n, x, y, at)    Columns(n, width, x, stride, y, at)    Combine()
 //
@@ -23,6 +24,7 @@
 #include "autograd/kernels/dims.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
+#include "autograd/kernels/strips.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
@@ -34,9 +36,10 @@ template <class Op, class T>
 void ReduceChunks(Op op, int64_t outer, int64_t n, int64_t inner, int64_t chunk,
                   int64_t chunks, const T* x, const int64_t* x_arg,
                   bool accumulate, T* y, int64_t* arg) {
-  const int64_t tiles = CeilDiv(inner, kSumColumns);
+  const int64_t strip = StripOf(outer * chunks, inner);
+  const int64_t tiles = CeilDiv(inner, strip);
   const int64_t work =
-      std::max<int64_t>(1, std::min(n, chunk)) * std::min(inner, kSumColumns);
+      std::max<int64_t>(1, std::min(n, chunk)) * std::min(inner, strip);
   const int64_t tasks = outer * chunks * tiles, grain = GrainOf(tasks, work);
   ParallelFor(tasks, grain, [=](int64_t begin, int64_t end) {
     if constexpr (requires { Op::kShortRow; }) {
@@ -50,13 +53,13 @@ void ReduceChunks(Op op, int64_t outer, int64_t n, int64_t inner, int64_t chunk,
     int64_t row = begin / tiles;
     int64_t tile = begin % tiles, part = row % chunks, slice = row / chunks;
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t column = tile * kSumColumns;
-      const int64_t width = std::min(kSumColumns, inner - column);
+      const int64_t column = tile * strip;
+      const int64_t width = std::min(strip, inner - column);
       const int64_t skipped = part * chunk;
       const int64_t rows = std::min(chunk, n - skipped);
       const int64_t start = (slice * n + skipped) * inner + column;
-      T value[kSumColumns];
-      int64_t place[kSumColumns];
+      alignas(64) T value[kStripColumns];
+      alignas(64) int64_t place[kStripColumns];
       int64_t* at = arg != nullptr ? place : nullptr;
       if (inner == 1) {
         op.Row(rows, x + start, value, at);

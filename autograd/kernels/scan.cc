@@ -7,6 +7,7 @@
 #include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
+#include "autograd/kernels/strips.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
@@ -47,29 +48,34 @@ Four LoadFour(const T* x) {
   return kReverse ? __builtin_shufflevector(v, v, 3, 2, 1, 0) : v;
 }
 template <bool kReverse, class T>
-void StoreFour(T* y, Four v) {
+void StoreFour(T* y, bool accumulate, Four v) {
   typedef T Part __attribute__((vector_size(4 * sizeof(T))));
   if (kReverse) v = __builtin_shufflevector(v, v, 3, 2, 1, 0);
-  const Part part = __builtin_convertvector(v, Part);
-  std::memcpy(kReverse ? y - 3 : y, &part, sizeof(part));
+  Part part = __builtin_convertvector(v, Part), before;
+  T* const to = kReverse ? y - 3 : y;
+  if (accumulate) {
+    std::memcpy(&before, to, sizeof(before));
+    part += before;
+  }
+  std::memcpy(to, &part, sizeof(part));
 }
 
 // y[i], or y[-i] if kReverse, for i < n from what came before, `carry`; eight
 // elements at a time, whose own scan does not wait for the carry.
 template <class Op, bool kReverse = false, class T>
-void ScanRow(int64_t n, double carry, const T* x, T* y) {
+void ScanRow(int64_t n, double carry, const T* x, bool accumulate, T* y) {
   constexpr int kStep = kReverse ? -1 : 1;
   Four before = Four{} + carry;
-  const auto eight = [&before](const T* from, T* to) {
+  const auto eight = [&before](const T* from, bool accumulate, T* to) {
     Four low = ScanFour<Op>(LoadFour<kReverse>(from));
     Four high = ScanFour<Op>(LoadFour<kReverse>(from + 4 * kStep));
     high = Op::Of(high, LastOf(low));
-    StoreFour<kReverse>(to, Op::Of(before, low));
-    StoreFour<kReverse>(to + 4 * kStep, Op::Of(before, high));
+    StoreFour<kReverse>(to, accumulate, Op::Of(before, low));
+    StoreFour<kReverse>(to + 4 * kStep, accumulate, Op::Of(before, high));
     before = Op::Of(before, LastOf(high));
   };
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) eight(x + i * kStep, y + i * kStep);
+  for (; i + 8 <= n; i += 8) eight(x + i * kStep, accumulate, y + i * kStep);
   if (i == n) return;
   T in[8], out[8];
   std::fill_n(in, 8, static_cast<T>(Op::kNeutral));
@@ -77,9 +83,10 @@ void ScanRow(int64_t n, double carry, const T* x, T* y) {
   for (int64_t l = 0; l < n - i; ++l) {
     in[kFirst + l * kStep] = x[(i + l) * kStep];
   }
-  eight(in + kFirst, out + kFirst);
+  eight(in + kFirst, false, out + kFirst);
   for (int64_t l = 0; l < n - i; ++l) {
-    y[(i + l) * kStep] = out[kFirst + l * kStep];
+    T& to = y[(i + l) * kStep];
+    to = out[kFirst + l * kStep] + (accumulate ? to : T(0));
   }
 }
 
@@ -90,51 +97,38 @@ void MultiplyRow(int64_t n, const double* x, double* y) {
   for (int64_t i = 0; i < n; ++i) y[i] = product *= x[i];
 }
 
-template <int64_t n>
-using Constant = std::integral_constant<int64_t, n>;
-
-// fn(width), with a constant where it is kFull.
-template <int64_t kFull, class Fn>
-void WithWidth(int64_t width, const Fn& fn) {
-  width == kFull ? fn(Constant<kFull>()) : fn(width);
-}
-
-// The same of `width` columns, whose rows are `step` apart.
+// The same of `width` columns, whose rows are `step` apart: a few rows, in
+// tiles of columns whose results so far are in registers.
 template <class Op, class T>
-void ScanColumns(int64_t n, int64_t width, int64_t step, const T* x, T* y) {
-  WithWidth<kSumColumns>(width, [&](auto columns) {
-    double carry[kSumColumns];
-    std::fill_n(carry, kSumColumns, Op::kNeutral);
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j < columns; ++j) {
-        carry[j] = Op::Of(carry[j], static_cast<double>(x[i * step + j]));
+void ScanColumns(int64_t n, int64_t width, int64_t step, const T* x,
+                 bool accumulate, T* y) {
+  constexpr int64_t kRows = 16;
+  alignas(64) double carry[kStripColumns];
+  std::fill_n(carry, width, Op::kNeutral);
+  for (int64_t i = 0; i < n; i += kRows) {
+    ForEachTile(width, [&](int64_t j, auto columns) {
+      alignas(64) double state[kTileColumns];
+      std::copy_n(carry + j, columns, state);
+      for (int64_t r = i; r < std::min(n, i + kRows); ++r) {
+        const T* const from = x + r * step + j;
+        for (int64_t k = 0; k < columns; ++k) {
+          state[k] = Op::Of(state[k], static_cast<double>(from[k]));
+        }
+        WriteRow(
+            columns, accumulate,
+            [&](int64_t k) { return static_cast<T>(state[k]); },
+            y + r * step + j);
       }
-      for (int64_t j = 0; j < columns; ++j) {
-        y[i * step + j] = static_cast<T>(carry[j]);
-      }
-    }
-  });
-}
-
-// fn(o, column, width) for the slices of [outer, n, inner], in tiles of
-// columns.
-template <class Fn>
-void ForEachTile(int64_t outer, int64_t n, int64_t inner, const Fn& fn) {
-  const int64_t tiles = CeilDiv(inner, kSumColumns), tasks = outer * tiles;
-  const int64_t work = n * std::min(inner, kSumColumns);
-  ParallelFor(tasks, GrainOf(tasks, work), [&](int64_t task, int64_t end) {
-    for (; task < end; ++task) {
-      const int64_t column = task % tiles * kSumColumns;
-      fn(task / tiles, column, std::min(kSumColumns, inner - column));
-    }
-  });
+      std::copy_n(state, columns, carry + j);
+    });
+  }
 }
 
 // A long row, of which there are too few to share among threads: the chunks'
 // sums, and then each chunk from what came before it. (Not for products: that
 // of a whole chunk may overflow.)
 template <class T>
-void LongCumSum(int64_t n, bool reverse, const T* x, T* y) {
+void LongCumSum(int64_t n, bool reverse, const T* x, bool accumulate, T* y) {
   const int64_t chunks = CeilDiv(n, kGrain);
   const Scratch<double> scratch(chunks);
   double* before = scratch.data();
@@ -158,78 +152,8 @@ void LongCumSum(int64_t n, bool reverse, const T* x, T* y) {
       const int64_t last = reverse ? size(c) - 1 : 0;
       const T* from = x + c * kGrain + last;
       T* to = y + c * kGrain + last;
-      reverse ? ScanRow<Plus, true>(size(c), before[c], from, to)
-              : ScanRow<Plus>(size(c), before[c], from, to);
-    }
-  });
-}
-
-// dx[i] = P[i] S[i] for `width` slices side by side, whose elements i are
-// `step` apart: P[i] is the product of the x before i, and S[i], what the
-// results from i on hand back, is dy[i] + x[i + 1] S[i + 1]. With kProd only
-// the last result exists. `between` is the distance of slices; it and the width
-// may be constants.
-template <bool kProd, class T, class Width, class Between>
-void ProductGrad(int64_t n, Width width, int64_t step, Between between,
-                 const T* x, const T* dy, int64_t dy_between, bool accumulate,
-                 double* products, T* dx) {
-  double state[kSumColumns];
-  std::fill_n(state, kSumColumns, 1.0);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < width; ++j) {
-      products[i * width + j] = state[j];
-      state[j] *= x[i * step + j * between];
-    }
-  }
-  for (int64_t j = 0; j < width; ++j) {
-    state[j] = kProd ? static_cast<double>(dy[j * dy_between]) : 0;
-  }
-  for (int64_t i = n - 1; i >= 0; --i) {
-    const T* from = x + i * step;
-    T value[kSumColumns];
-    for (int64_t j = 0; j < width; ++j) {
-      const int64_t at = j * between;
-      const double sum = kProd ? state[j] : state[j] + dy[i * step + at];
-      value[j] = static_cast<T>(sum * products[i * width + j]);
-      state[j] = sum * from[at];
-    }
-    T* to = dx + i * step;
-    for (int64_t j = 0; j < width; ++j) {
-      const int64_t at = j * between;
-      to[at] = accumulate ? to[at] + value[j] : value[j];
-    }
-  }
-}
-
-// Slices that are rows go eight at a time, since each waits for itself.
-constexpr int64_t kRows = 8;
-
-template <bool kProd, class T>
-void ProductGrads(int64_t outer, int64_t n, int64_t inner, const T* x,
-                  const T* dy, bool accumulate, T* dx) {
-  if (inner != 1) {
-    return ForEachTile(
-        outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
-          const Scratch<double> products(n * width);
-          const int64_t at = o * n * inner + column;
-          WithWidth<kSumColumns>(width, [&](auto width) {
-            ProductGrad<kProd>(n, width, inner, Constant<1>(), x + at,
-                               dy + (kProd ? o * inner + column : at), 1,
-                               accumulate, products.data(), dx + at);
-          });
-        });
-  }
-  const int64_t groups = CeilDiv(outer, kRows);
-  ParallelFor(groups, GrainOf(groups, kRows * n), [=](int64_t g, int64_t end) {
-    for (; g < end; ++g) {
-      const int64_t width = std::min(kRows, outer - g * kRows);
-      const int64_t at = g * kRows * n;
-      const Scratch<double> products(n * width);
-      WithWidth<kRows>(width, [&](auto width) {
-        ProductGrad<kProd>(n, width, 1, n, x + at,
-                           dy + (kProd ? g * kRows : at), kProd ? 1 : n,
-                           accumulate, products.data(), dx + at);
-      });
+      reverse ? ScanRow<Plus, true>(size(c), before[c], from, accumulate, to)
+              : ScanRow<Plus>(size(c), before[c], from, accumulate, to);
     }
   });
 }
@@ -238,62 +162,45 @@ void ProductGrads(int64_t outer, int64_t n, int64_t inner, const T* x,
 
 template <class T>
 void CumSum(int64_t outer, int64_t n, int64_t inner, bool reverse, const T* x,
-            T* y) {
+            bool accumulate, T* y) {
   if (inner == 1 && outer < 16 && n > 2 * kGrain) {
     for (int64_t o = 0; o < outer; ++o) {
-      LongCumSum(n, reverse, x + o * n, y + o * n);
+      LongCumSum(n, reverse, x + o * n, accumulate, y + o * n);
     }
     return;
   }
-  ForEachTile(outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
+  ForEachStrip(outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
     const int64_t at = (o * n + (reverse ? n - 1 : 0)) * inner + column;
     if (inner == 1) {
-      return reverse ? ScanRow<Plus, true>(n, 0, x + at, y + at)
-                     : ScanRow<Plus>(n, 0, x + at, y + at);
+      return reverse ? ScanRow<Plus, true>(n, 0, x + at, accumulate, y + at)
+                     : ScanRow<Plus>(n, 0, x + at, accumulate, y + at);
     }
-    ScanColumns<Plus>(n, width, reverse ? -inner : inner, x + at, y + at);
+    ScanColumns<Plus>(n, width, reverse ? -inner : inner, x + at, accumulate,
+                      y + at);
   });
 }
 
 template <class T>
 void CumProd(int64_t outer, int64_t n, int64_t inner, const T* x, T* y) {
-  ForEachTile(outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
+  ForEachStrip(outer, n, inner, [=](int64_t o, int64_t column, int64_t width) {
     const int64_t at = o * n * inner + column;
     if (inner == 1) {
       if constexpr (std::is_same_v<T, float>) {
-        ScanRow<Times>(n, 1, x + at, y + at);
+        ScanRow<Times>(n, 1, x + at, false, y + at);
       } else {
         MultiplyRow(n, x + at, y + at);
       }
       return;
     }
-    ScanColumns<Times>(n, width, inner, x + at, y + at);
+    ScanColumns<Times>(n, width, inner, x + at, false, y + at);
   });
 }
 
-template <class T>
-void CumProdGrad(int64_t outer, int64_t n, int64_t inner, const T* x,
-                 const T* dy, bool accumulate, T* dx) {
-  ProductGrads<false>(outer, n, inner, x, dy, accumulate, dx);
-}
-
-template <class T>
-void ProdGrad(int64_t outer, int64_t n, int64_t inner, const T* x, const T* dy,
-              bool accumulate, T* dx) {
-  ProductGrads<true>(outer, n, inner, x, dy, accumulate, dx);
-}
-
-template void CumSum(int64_t, int64_t, int64_t, bool, const float*, float*);
-template void CumSum(int64_t, int64_t, int64_t, bool, const double*, double*);
+template void CumSum(int64_t, int64_t, int64_t, bool, const float*, bool,
+                     float*);
+template void CumSum(int64_t, int64_t, int64_t, bool, const double*, bool,
+                     double*);
 template void CumProd(int64_t, int64_t, int64_t, const float*, float*);
 template void CumProd(int64_t, int64_t, int64_t, const double*, double*);
-template void CumProdGrad(int64_t, int64_t, int64_t, const float*, const float*,
-                          bool, float*);
-template void CumProdGrad(int64_t, int64_t, int64_t, const double*,
-                          const double*, bool, double*);
-template void ProdGrad(int64_t, int64_t, int64_t, const float*, const float*,
-                       bool, float*);
-template void ProdGrad(int64_t, int64_t, int64_t, const double*, const double*,
-                       bool, double*);
 
 }  // namespace wengert::kernels

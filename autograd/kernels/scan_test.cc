@@ -20,9 +20,9 @@ struct Sizes {
 };
 
 constexpr Sizes kSizes[] = {
-    {1, 0, 1},   {3, 1, 1},    {2, 3, 1},      {5, 7, 1},   {2, 8, 1},
-    {1, 17, 1},  {3, 1023, 1}, {2, 40'009, 1}, {17, 33, 1}, {2, 9, 3},
-    {1, 40, 64}, {3, 5, 70},   {1, 1025, 130},
+    {1, 0, 1},   {3, 1, 1},    {2, 3, 1},      {5, 7, 1},      {2, 8, 1},
+    {1, 17, 1},  {3, 1023, 1}, {2, 40'009, 1}, {17, 33, 1},    {2, 9, 3},
+    {1, 40, 64}, {3, 5, 70},   {1, 1025, 130}, {16, 17, 1030},
 };
 
 template <class T>
@@ -38,7 +38,11 @@ TYPED_TEST(ScanTest, SumsFromEitherEnd) {
     const auto x = RandomVector<T>(size + 1, 1);
     for (bool reverse : {false, true}) {
       std::vector<T> y(size + 2, T(7));
-      CumSum(s.outer, s.n, s.inner, reverse, x.data() + 1, y.data() + 1);
+      CumSum(s.outer, s.n, s.inner, reverse, x.data() + 1, false, y.data() + 1);
+      auto more = y;
+      CumSum(s.outer, s.n, s.inner, reverse, x.data() + 1, true,
+             more.data() + 1);
+      for (int64_t i = 1; i <= size; ++i) ASSERT_EQ(more[i], y[i] + y[i]);
       EXPECT_EQ(y.front(), 7);
       EXPECT_EQ(y.back(), 7);
       for (int64_t o = 0; o < s.outer; ++o) {
@@ -88,9 +92,9 @@ TYPED_TEST(ScanTest, NanStaysWithWhatFollows) {
     for (int64_t at = 0; at < n; ++at) {
       std::vector<T> x(n, 1), y(n);
       x[at] = T(NAN);
-      CumSum(1, n, 1, false, x.data(), y.data());
+      CumSum(1, n, 1, false, x.data(), false, y.data());
       for (int64_t i = 0; i < n; ++i) EXPECT_EQ(std::isnan(y[i]), i >= at);
-      CumSum(1, n, 1, true, x.data(), y.data());
+      CumSum(1, n, 1, true, x.data(), false, y.data());
       for (int64_t i = 0; i < n; ++i) EXPECT_EQ(std::isnan(y[i]), i <= at);
       CumProd(1, n, 1, x.data(), y.data());
       for (int64_t i = 0; i < n; ++i) EXPECT_EQ(std::isnan(y[i]), i >= at);
@@ -105,7 +109,7 @@ TYPED_TEST(ScanTest, BitsDoNotDependOnThreadsOrPosition) {
     for (bool reverse : {false, true}) {
       ExpectSameBitsForAnyThreads([&] {
         std::vector<T> y(x.size());
-        CumSum(s.outer, s.n, s.inner, reverse, x.data(), y.data());
+        CumSum(s.outer, s.n, s.inner, reverse, x.data(), false, y.data());
         return y;
       });
     }
@@ -116,7 +120,7 @@ TYPED_TEST(ScanTest, BitsDoNotDependOnThreadsOrPosition) {
   for (int64_t r = 0; r < kRows; ++r) {
     rows.insert(rows.end(), row.begin(), row.end());
   }
-  CumSum(kRows, kN, 1, true, rows.data(), y.data());
+  CumSum(kRows, kN, 1, true, rows.data(), false, y.data());
   const std::vector<T> first(y.begin(), y.begin() + kN);
   for (int64_t r = 1; r < kRows; ++r) {
     ExpectSameBits(std::vector<T>(y.begin() + r * kN, y.begin() + (r + 1) * kN),

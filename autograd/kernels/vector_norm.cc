@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "autograd/kernels/blocked_sum.h"
 #include "autograd/kernels/middle_loop.h"
 #include "autograd/kernels/reduce_loop.h"
@@ -14,23 +15,27 @@ namespace wengert::kernels {
 namespace {
 
 // |x|^p for p = 1, for p = 2, and for any other, by exp(p log |x|): where the
-// largest |x| is 1, terms that count have a small exponent, so nothing is lost.
+// largest |x| is 1 (the smallest for p < 0), p log |x| is not positive, and
+// terms that count have a small exponent, so nothing is lost.
 struct First {
   template <class T>
-  T operator()(T a) const {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE T operator()(T a) const {
     return a;
   }
 };
 struct Second {
   template <class T>
-  T operator()(T a) const {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE T operator()(T a) const {
     return a * a;
   }
 };
 template <class T>
 struct Power {
   T p;
-  T operator()(T a) const { return Exp(p * Log(a)); }
+  ABSL_ATTRIBUTE_ALWAYS_INLINE T operator()(T a) const {
+    const auto [m, s] = ExpOfMinus(-p * Log(a));
+    return m * s;
+  }
 };
 
 // The norm of norms is the norm, so it is its own Combine().
@@ -64,9 +69,9 @@ struct NormOf {
     return p > 0 ? T(0) : std::numeric_limits<T>::infinity();
   }
   template <class T>
-  T Wider(T scale, T x) const {
-    const T a = std::fabs(x);
-    const bool further = p > 0 ? a > scale : a < scale;
+  ABSL_ATTRIBUTE_ALWAYS_INLINE T Wider(T scale, T x) const {
+    const T a = std::fabs(x), sign = p > 0 ? 1 : -1;  // no branch in a loop
+    const bool further = a * sign > scale * sign;
     return Select(further | ((a != a) & (scale == scale)), a, scale);
   }
 
@@ -99,7 +104,7 @@ struct NormOf {
   template <class T>
   void Columns(int64_t n, int64_t width, const T* x, int64_t stride, T* y,
                int64_t*) const {
-    T sum[kSumColumns];
+    alignas(64) T sum[kStripColumns];
     bool safe = false;
     if (p == 1 || p == 2) {
       const auto plain = [=, this](int64_t r, int64_t j) {
@@ -117,13 +122,13 @@ struct NormOf {
   template <class T>
   void ScaledColumns(int64_t n, int64_t width, const T* x, int64_t stride,
                      const T* plain, T* y) const {
-    T scale[kSumColumns], divisor[kSumColumns], sum[kSumColumns];
-    std::fill_n(scale, kSumColumns, Least<T>());
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t j = 0; j < width; ++j) {
-        scale[j] = Wider(scale[j], x[r * stride + j]);
-      }
-    }
+    alignas(64) T scale[kStripColumns], divisor[kStripColumns],
+        sum[kStripColumns];
+    std::fill_n(scale, width, Least<T>());
+    const auto widen = [=, this](T scale, int64_t r, int64_t j) {
+      return Wider(scale, x[r * stride + j]);
+    };
+    FoldRows(0, n, width, widen, scale);
     const auto usable = [&](int64_t j) {
       return scale[j] > 0 && scale[j] < std::numeric_limits<T>::infinity();
     };
@@ -182,10 +187,10 @@ void VectorNormGrad(int64_t outer, int64_t n, int64_t inner, double p,
       return Select<T>(s.y == 0, 0, s.dy * (x[i] / s.y));
     });
   }
-  const Power<T> power{static_cast<T>(p - 1)};
-  run([=](int64_t i, Slice<T> s) {
+  const T rest = static_cast<T>(p - 1);
+  run([=](int64_t i, Slice<T> s) ABSL_ATTRIBUTE_ALWAYS_INLINE {
     const T v = x[i];
-    const T slope = std::copysign(power(std::fabs(v) / s.y), v);
+    const T slope = std::copysign(Exp(rest * Log(std::fabs(v) / s.y)), v);
     return Select<T>((v == 0) | (s.y == 0), 0, s.dy * slope);
   });
 }

@@ -1,9 +1,8 @@
 // Reductions over any set of axes, and broadcasting, which is their mirror.
 #include "autograd/kernels/reduce.h"
 
-#include <limits>
-
 #include "autograd/kernels/broadcast.h"
+#include "autograd/kernels/log_sum_exp.h"
 #include "autograd/ops.h"
 #include "autograd/ops/op_util.h"
 #include "autograd/ops/reduce_plan.h"
@@ -120,27 +119,45 @@ Tensor Min(const Tensor& x, const Axes& axes, ReduceOptions options) {
   return Extreme("Min", "minimum", x, axes, options.keep_dims, kMinKernel);
 }
 
-// y = log sum exp(x): dx = dy exp(x - y), which is made to sum to dy, as it
-// does but for the rounding of a large y
-Tensor LogSumExp(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  const DType dtype = CheckFloats("LogSumExp", {x});
+// y = log sum exp(x): dx = dy softmax(x), which is taken from the largest x and
+// not from y, whose rounding may be large
+Tensor LogSumExp(const Tensor& operand, const Axes& axes,
+                 ReduceOptions options) {
+  const DType dtype = CheckFloats("LogSumExp", {operand});
   const ReducePlan plan =
-      PlanOf("LogSumExp", x.shape(), axes, options.keep_dims);
+      PlanOf("LogSumExp", operand.shape(), axes, options.keep_dims);
+  const auto [x, m] = Arrange(operand, plan);
   Tensor y = Tensor::Empty(plan.result, dtype);
-  WithFloat(dtype, [&](auto t) {
+  Tensor shift = Tensor::Empty(plan.result, dtype);
+  Tensor sum = Tensor::Empty(plan.result, dtype);
+  WithFloat(dtype, [&, x = x, m = m](auto t) {
     using T = decltype(t);
-    kernels::LogSumExp(x.shape().dims(), plan.keep, x.data<T>(), Out<T>(y));
+    kernels::LogSumExp(m.outer, m.n, m.inner, x.data<T>(), Out<T>(y),
+                       Out<T>(shift), Out<T>(sum));
   });
-  Record("LogSumExp", y, {x}, Save(x, y),
-         [kept = plan.kept](GradientSink& g, const Tensor& x, const Tensor& y) {
-           const Tensor lowest = Tensor::Scalar(
-               -std::numeric_limits<double>::infinity(), y.dtype());
-           const Tensor shift = MaskedFill(y.Detach(), Equal(y, lowest), 0);
-           const Tensor p = Exp(x - Reshape(shift, kept));
-           const Tensor sum = SumTo(p, kept);
-           // 0 only where all is -inf, which is then 0 / 1.
-           const Tensor none = Equal(sum, Tensor::Scalar(0, y.dtype()));
-           g.Add(0, Reshape(g.dy(), kept) * (p / MaskedFill(sum, none, 1)));
+  Record("LogSumExp", y, {x}, Save(x, shift, sum),
+         [m = m](GradientSink& g, const Tensor& x, const Tensor& shift,
+                 const Tensor& sum) {
+           if (g.Recorded()) {
+             const Shape kept{m.outer, 1, m.inner};
+             const Tensor p = Exp(Reshape(x, {m.outer, m.n, m.inner}) -
+                                  Reshape(shift, kept));
+             const Tensor total = SumTo(p, kept),
+                          one = Tensor::Scalar(1, p.dtype());
+             // 0 where all is -inf, NaN where there is +inf or NaN.
+             const Tensor some = Less(Tensor::Scalar(0, p.dtype()), total);
+             const Tensor dx =
+                 Reshape(g.dy(), kept) * (p / Where(some, total, one));
+             g.Add(0, Reshape(dx, x.shape()));
+             return;
+           }
+           WithFloat(x.dtype(), [&](auto t) {
+             using T = decltype(t);
+             auto dx = g.Into<T>(0);
+             kernels::LogSumExpGrad(m.outer, m.n, m.inner, x.data<T>(),
+                                    shift.data<T>(), sum.data<T>(),
+                                    g.dy().data<T>(), dx.accumulate, dx.data);
+           });
          });
   return y;
 }

@@ -170,6 +170,10 @@ TEST(ReduceTest, LogSumExpIsStable) {
       d = Differentiate(f, {Values({-kInf, 3}, dtype)}, {}, recorded);
       EXPECT_EQ(d.value.item(), 3);
       EXPECT_THAT(d.gradients[0].ToVector(), ElementsAre(0, 1));
+      d = Differentiate(f, {Values({kInf, 3, -kInf}, dtype)}, {}, recorded);
+      EXPECT_EQ(d.value.item(), kInf);
+      EXPECT_THAT(d.gradients[0].ToVector(),
+                  ElementsAre(testing::IsNan(), 0, 0));
     }
     // One row that is all -inf leaves the others alone, at the second order
     // too.

@@ -2,6 +2,7 @@
 // are such.
 #include "autograd/kernels/scan.h"
 
+#include "autograd/kernels/product_grad.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
 #include "autograd/ops/op_util.h"
@@ -19,10 +20,17 @@ Tensor RunningSum(const Tensor& x, int axis, bool reverse) {
   Tensor y = Tensor::Empty(x.shape(), dtype);
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
-    kernels::CumSum(m.outer, m.n, m.inner, reverse, x.data<T>(), Out<T>(y));
+    kernels::CumSum(m.outer, m.n, m.inner, reverse, x.data<T>(), false,
+                    Out<T>(y));
   });
-  Record("CumSum", y, {x}, Save(), [a, reverse](GradientSink& g) {
-    g.Add(0, RunningSum(g.dy(), a, !reverse));
+  Record("CumSum", y, {x}, Save(), [a, m, reverse](GradientSink& g) {
+    if (g.Recorded()) return g.Add(0, RunningSum(g.dy(), a, !reverse));
+    WithFloat(g.dy().dtype(), [&](auto t) {
+      using T = decltype(t);
+      auto dx = g.Into<T>(0);
+      kernels::CumSum(m.outer, m.n, m.inner, !reverse, g.dy().data<T>(),
+                      dx.accumulate, dx.data);
+    });
   });
   return y;
 }
