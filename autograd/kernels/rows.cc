@@ -6,35 +6,10 @@
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
+#include "autograd/kernels/sort_ids.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
-namespace {
-
-// Where the ids of each row of the table stand, other than `skip`, in order:
-// those of row r end at ends[r], where those of r + 1 start. Also the rows that
-// have any.
-template <class I>
-int64_t SortIds(int64_t n_ids, int64_t n_rows, const I* ids, int64_t skip,
-                int64_t* ends, int64_t* positions, int64_t* present) {
-  std::fill_n(ends, n_rows + 1, 0);
-  for (int64_t i = 0; i < n_ids; ++i) {
-    if (ids[i] != skip) ++ends[ids[i] + 1];
-  }
-  int64_t n_present = 0;
-  for (int64_t row = 0; row < n_rows; ++row) {
-    if (ends[row + 1] > 0) present[n_present++] = row;
-    ends[row + 1] += ends[row];
-  }
-  // Until now where they start.
-  for (int64_t i = 0; i < n_ids; ++i) {
-    if (ids[i] != skip) positions[ends[ids[i]]++] = i;
-  }
-  return n_present;
-}
-
-}  // namespace
-
 template <class T, class I>
 void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
                 T* y) {
@@ -66,8 +41,11 @@ void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
   int64_t* const ends = ends_memory.data();
   int64_t* const positions = positions_memory.data();
   int64_t* const present = present_memory.data();
-  const int64_t n_present =
-      SortIds(n_ids, n_rows, ids, skip, ends, positions, present);
+  SortIds(n_ids, n_rows, ids, skip, ends, positions);
+  int64_t n_present = 0;  // rows that have ids
+  for (int64_t row = 0; row < n_rows; ++row) {
+    if (ends[row] > (row == 0 ? 0 : ends[row - 1])) present[n_present++] = row;
+  }
 
   // A task is a part of a row of the table, which is a sum of rows of dy.
   constexpr int64_t kColumns = 8 * kSumColumns;

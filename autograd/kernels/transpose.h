@@ -40,7 +40,9 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Turn(std::array<V, n>& rows) {
 
 // y[j, i] = x[i, j] for a block of as many rows as a vector has elements.
 template <class T>
-void TransposeBlock(const T* x, int64_t x_stride, T* y, int64_t y_stride) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void TransposeBlock(const T* x,
+                                                        int64_t x_stride, T* y,
+                                                        int64_t y_stride) {
   // Only moved: any type of that size will do.
   using Word = std::conditional_t<sizeof(T) == 4, float, double>;
   using V = gemm::Vector<Word>;
@@ -57,8 +59,8 @@ void TransposeBlock(const T* x, int64_t x_stride, T* y, int64_t y_stride) {
 
 // y[j, i] = x[i, j] for i < rows, j < columns.
 template <class T>
-void TransposeTile(int64_t rows, int64_t columns, const T* x, int64_t x_stride,
-                   T* y, int64_t y_stride) {
+inline void TransposeTile(int64_t rows, int64_t columns, const T* x,
+                          int64_t x_stride, T* y, int64_t y_stride) {
   int64_t whole_rows = 0, whole_columns = 0;
   if constexpr (sizeof(T) >= 4) {
     constexpr int64_t n = gemm::kVectorBytes / sizeof(T);
