@@ -159,18 +159,19 @@ void RegisterIndex() {
     RegisterMove(
         "BM_TakeAlongAxis1", s,
         [last](const Tensor& x) { return TakeAlongAxis(x, last, 1); }, 3);
+    // x stands in two places: backward adds dy to what is taken of it.
     RegisterMove(
         "BM_ScatterAddAxis0", s,
-        [along](const Tensor& x) { return ScatterAdd(x, 0, along, x); }, 4);
+        [along](const Tensor& x) { return ScatterAdd(x, 0, along, x); }, 4, 6);
     RegisterMove(
         "BM_ScatterAddAxis1", s,
-        [last](const Tensor& x) { return ScatterAdd(x, 1, last, x); }, 4);
+        [last](const Tensor& x) { return ScatterAdd(x, 1, last, x); }, 4, 6);
     RegisterMove(
         "BM_IndexPutAccumulate", s,
         [rows](const Tensor& x) {
           return IndexPut(x, {rows}, x, {.accumulate = true});
         },
-        2);
+        2, 4);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "autograd/kernels/loop.h"
+#include "autograd/kernels/stream.h"
 #include "autograd/kernels/strided_loop.h"
 #include "autograd/kernels/transpose.h"
 #include "autograd/parallel.h"
@@ -16,9 +17,12 @@ enum { kX, kY };
 
 // y = x for n elements.
 template <class T>
-void CopyRow(int64_t n, const T* x, int64_t x_stride, T* y, int64_t y_stride) {
+void CopyRow(int64_t n, const T* x, int64_t x_stride, T* y, int64_t y_stride,
+             bool streamed) {
   const bool contiguous = x_stride == 1 && y_stride == 1;
-  if (contiguous && n > 16) {
+  if (contiguous && streamed) {
+    StreamRow(n, x, y);
+  } else if (contiguous && n > 16) {
     std::copy_n(x, n, y);
   } else if (contiguous) {  // a call would take longer
     WENGERT_INDEPENDENT
@@ -42,9 +46,17 @@ void CopyShortRows(int64_t rows, const T* x, int64_t x_stride, T* y,
   }
 }
 
-// What is turned at once: whole lines of y, and runs of x that are long enough
-// to be fetched ahead.
-constexpr int64_t kTile = 32, kRun = 128;
+// What is turned at once: whole lines of x and y.
+constexpr int64_t kTile = 32;
+
+// Whether rows of n elements, of n_all in y, can be streamed in vectors.
+template <class T>
+bool IsStreamed(int64_t n_all, int64_t n, const T* y) {
+  constexpr int64_t kSize = sizeof(T);
+  return gemm::kVectorBytes == kLineBytes && kSize >= 4 &&
+         n_all * kSize >= kStreamedBytes && n * kSize % kLineBytes == 0 &&
+         reinterpret_cast<uintptr_t>(y) % kLineBytes == 0;
+}
 
 // y[r, i] = x[r + i x_stride] for i < n, a constant: the loop makes vectors.
 template <int n, class T>
@@ -92,6 +104,8 @@ void CopyTransposed(int64_t rows, int64_t n, const T* x, int64_t x_stride, T* y,
 // y = x in the loop's order, which y need not be stored in.
 template <class T>
 void CopyLoop(const StridedLoop<2>& loop, const T* x, T* y) {
+  constexpr int64_t kSize = sizeof(T);
+  const bool streamed = loop.size() * kSize >= kStreamedBytes;
   ParallelFor(
       loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
         loop.ForEachBlock(
@@ -117,9 +131,10 @@ void CopyLoop(const StridedLoop<2>& loop, const T* x, T* y) {
               }
               for (int64_t r = 0; r < rows; ++r) {
                 CopyRow(n, from + r * x_row, step, to + r * y_row,
-                        loop.stride(kY));
+                        loop.stride(kY), streamed);
               }
             });
+        if (streamed) EndStream();
       });
 }
 
@@ -141,31 +156,54 @@ void Permute(Dims dims, absl::Span<const int> perm, const T* x, T* y) {
   while (j > 0 && dims[j] == 1) --j;
   if (rank > 0) i = perm[i];
 
-  StridedLoop<2> loop;  // over all dimensions, or all but i and j
-  int64_t j_y_stride = 0;
-  int64_t y_stride = NumElements(dims);
-  for (int d : perm) {
-    y_stride /= dims[d];
-    if (d == j) j_y_stride = y_stride;
-    if (i == j || (d != i && d != j)) {
-      loop.Add(dims[d], {x_strides[d], y_stride});
-    }
+  absl::InlinedVector<int64_t, 6> y_strides(rank);
+  int64_t y_stride = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    y_strides[perm[d]] = y_stride;
+    y_stride *= dims[perm[d]];
   }
-  if (i == j) return CopyLoop(loop, x, y);
+  if (i == j) {
+    // In the order of y, or of x if then fewer rows follow each other: so few
+    // that each is one of as many streams.
+    int next_in_y = rank - 1, next_in_x = j - 1;
+    while (next_in_y > 0 &&
+           (perm[next_in_y] == i || dims[perm[next_in_y]] == 1))
+      --next_in_y;
+    while (next_in_x > 0 && dims[next_in_x] == 1) --next_in_x;
+    const bool as_x = next_in_x >= 0 && dims[next_in_x] < dims[perm[next_in_y]];
+    StridedLoop<2> loop;
+    for (int k = 0; k < rank; ++k) {
+      const int d = as_x ? k : perm[k];
+      loop.Add(dims[d], {x_strides[d], y_strides[d]});
+    }
+    return CopyLoop(loop, x, y);
+  }
+  const int64_t j_y_stride = y_strides[j];
+  StridedLoop<2> loop;  // over all dimensions but i and j
+  for (int d : perm) {
+    if (d != i && d != j) loop.Add(dims[d], {x_strides[d], y_strides[d]});
+  }
 
-  const int64_t i_tiles = CeilDiv(dims[i], kTile);
-  const int64_t j_tiles = CeilDiv(dims[j], kRun);
-  const int64_t work = std::min(dims[i], kTile) * std::min(dims[j], kRun);
+  // What is turned at once: runs of x and y that are long enough to be fetched
+  // ahead, and to find their pages again.
+  constexpr int64_t kRows = 64, kColumns = 256;
+  const bool streamed = IsStreamed(NumElements(dims), dims[i], y);
+  const int64_t i_tiles = CeilDiv(dims[i], kRows);
+  const int64_t j_tiles = CeilDiv(dims[j], kColumns);
+  const int64_t work = std::min(dims[i], kRows) * std::min(dims[j], kColumns);
   const int64_t tiles = loop.size() * i_tiles * j_tiles;
   ParallelFor(tiles, GrainOf(tiles, work), [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const auto offsets = loop.At(task / (i_tiles * j_tiles));
-      const int64_t i0 = task % i_tiles * kTile;
-      const int64_t j0 = task / i_tiles % j_tiles * kRun;
-      TransposeTile(std::min(kTile, dims[i] - i0), std::min(kRun, dims[j] - j0),
-                    x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
-                    y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
+      const int64_t i0 = task % i_tiles * kRows;
+      const int64_t j0 = task / i_tiles % j_tiles * kColumns;
+      const auto turn =
+          streamed ? TransposeTile<true, T> : TransposeTile<false, T>;
+      turn(std::min(kRows, dims[i] - i0), std::min(kColumns, dims[j] - j0),
+           x + offsets[kX] + i0 * x_strides[i] + j0, x_strides[i],
+           y + offsets[kY] + j0 * j_y_stride + i0, j_y_stride);
     }
+    if (streamed) EndStream();
   });
 }
 

@@ -103,6 +103,43 @@ TEST(PermuteTest, BitsDoNotDependOnThreads) {
   }
 }
 
+// Results that are larger than caches are written past them.
+TEST(PermuteTest, LargeResults) {
+  for (const Shape& dims : {Shape{2064, 4099}, {2061, 4099}, {3, 1040, 2700}}) {
+    const auto x = Iota<float>(NumElements(dims));
+    std::vector<int> perm(dims.size());
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm.back(), perm[perm.size() - 2]);
+    const auto want = PermuteByIndex(dims, perm, x);
+    ExpectSameBitsForAnyThreads([&] {
+      std::vector<float> y(x.size() + 16, -1);
+      // At the start of a line, and not.
+      const auto past = reinterpret_cast<uintptr_t>(y.data()) % 64 / 4;
+      for (int64_t first : {(16 - past) % 16, (16 - past) % 16 + 1}) {
+        if (first + x.size() > y.size()) continue;
+        Permute<float>(dims, perm, x.data(), y.data() + first);
+        EXPECT_TRUE(std::equal(want.begin(), want.end(), y.begin() + first));
+      }
+      return std::vector<float>(y.end() - 100, y.end());
+    });
+  }
+}
+
+TEST(CopyBlocksTest, LargeResults) {
+  for (const auto& [outer, n] :
+       {std::pair<int64_t, int64_t>{3000, 3001}, {1, 9000001}, {1000000, 9}}) {
+    const auto x = RandomVector<float>(outer * n, 6);
+    for (int64_t first : {0, 1, 5}) {
+      std::vector<float> y(first + outer * (n + 2), -1), want = y;
+      for (int64_t o = 0; o < outer; ++o) {
+        std::copy_n(&x[o * n], n, &want[first + o * (n + 2)]);
+      }
+      CopyBlocks(outer, n, x.data(), n, y.data() + first, n + 2);
+      EXPECT_TRUE(y == want) << outer << " " << first;
+    }
+  }
+}
+
 TEST(CopyBlocksTest, CopiesBlocks) {
   struct Case {
     int64_t outer, n, x_stride, y_stride;

@@ -5,22 +5,26 @@
 #include <limits>
 #include <type_traits>
 
+#include "autograd/kernels/index_turned.h"
 #include "autograd/kernels/loop.h"
 #include "autograd/kernels/scratch.h"
-#include "autograd/kernels/transpose.h"
 #include "autograd/parallel.h"
 
 namespace wengert::kernels {
 namespace {
 
-// What sums are kept in: double for floats, and what wraps for the others.
-template <class T>
-using SumType =
-    std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
-
 // Terms of a column that are added where they go. More of them go through a
 // column of SumType, which costs a pass over its n elements.
 constexpr int64_t kFewTerms = 64;
+
+// Rows that lie apart are asked for so many steps before they are used.
+constexpr int64_t kAhead = 8;
+
+template <bool written, class T>
+void Prefetch(int64_t n, const T* x) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  for (int64_t i = 0; i < n; i += kLine) __builtin_prefetch(x + i, written);
+}
 
 // Columns [column, column + columns) of one outer index.
 template <class T, class I>
@@ -34,6 +38,11 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
   const auto to_y = [&](const auto& term) {
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t first = at + r * s.inner;
+      if (r + kAhead < rows) {
+        const int64_t later = first + kAhead * s.inner;
+        if (x) Prefetch<false>(width, x + later);
+        Prefetch<true>(width, y + later);
+      }
       WENGERT_INDEPENDENT
       for (int64_t i = 0; i < width; ++i) {
         const S from_x = x ? static_cast<S>(x[first + i]) : S{0};
@@ -58,6 +67,10 @@ void AddColumns(const AxisSizes& s, AxisIds<I> ids, int64_t o, int64_t column,
         for (int64_t i = 0; i < columns; ++i) add(id, i);
       } else {
         const I* row_ids = ids.ids + row * s.inner + column;
+        if (j + kAhead < s.m) {
+          Prefetch<false>(columns, row_ids + kAhead * s.inner);
+          Prefetch<false>(columns, terms + kAhead * s.inner);
+        }
         for (int64_t i = 0; i < columns; ++i) add(row_ids[i], i);
       }
     }
@@ -86,24 +99,47 @@ void Gather(int64_t n, const Value& value, T* y) {
   for (; i < n; ++i) y[i] = value(i);
 }
 
-// Rows that are turned together where all share their ids: these then name rows
-// of as many neighbours, in place of single elements.
-constexpr int64_t kTogether = 16;
-
-template <class I>
-bool TakesRows(const AxisSizes& s, AxisIds<I> ids) {
-  return ids.shared && s.inner == 1 && s.outer >= kTogether;
+// Columns side by side whose elements a cache holds.
+int64_t StripOf(const AxisSizes& s) {
+  constexpr int64_t kHeld = 1 << 17, kLine = 16, kMost = 64;
+  return std::min(s.inner, std::clamp(kHeld / s.n, kLine, kMost));
 }
 
-// Calls f(o, rows) for the outer indices [o, o + rows), kTogether at a time.
-template <class F>
-void ForRows(const AxisSizes& s, const F& f) {
-  const int64_t blocks = CeilDiv(s.outer, kTogether);
-  const int64_t work = (s.n + s.m) * kTogether;
-  ParallelFor(blocks, GrainOf(blocks, work), [&](int64_t begin, int64_t end) {
-    for (int64_t o = begin * kTogether; o < std::min(s.outer, end * kTogether);
-         o += kTogether) {
-      f(o, std::min(kTogether, s.outer - o));
+// Each column by ids of its own. What is read at random is first put together:
+// in place it would lie in as many pages as there are rows.
+template <class T, class I>
+void TakeColumns(const AxisSizes& s, const I* ids, const T* x, T* y) {
+  const int64_t columns = StripOf(s), blocks = CeilDiv(s.inner, columns);
+  const int64_t some = std::max<int64_t>(s.n, 1024);  // rows of y
+  const int64_t parts = CeilDiv(s.m, some), tasks = s.outer * blocks * parts;
+  const int64_t work = (s.n + std::min(some, s.m)) * columns;
+  ParallelFor(tasks, GrainOf(tasks, work), [=](int64_t begin, int64_t end) {
+    const Scratch<T> strip(blocks > 1 ? s.n * columns : 0);
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t o = task / (blocks * parts);
+      const int64_t column = task / parts % blocks * columns;
+      const int64_t width = std::min(columns, s.inner - column);
+      const T* from = x + o * s.n * s.inner + column;
+      if (blocks > 1) {
+        for (int64_t r = 0; r < s.n; ++r) {
+          if (r + kAhead < s.n) {
+            Prefetch<false>(width, from + (r + kAhead) * s.inner);
+          }
+          std::copy_n(from + r * s.inner, width, strip.data() + r * width);
+        }
+        from = strip.data();
+      }
+      const int64_t first = task % parts * some;
+      for (int64_t j = first; j < std::min(s.m, first + some); ++j) {
+        const int64_t at = (o * s.m + j) * s.inner + column;
+        if (j + kAhead < s.m) {
+          Prefetch<false>(width, ids + at + kAhead * s.inner);
+          Prefetch<true>(width, y + at + kAhead * s.inner);
+        }
+        const I* const id = ids + at;
+        Gather(
+            width, [=](int64_t i) { return from[id[i] * width + i]; }, y + at);
+      }
     }
   });
 }
@@ -138,38 +174,32 @@ int64_t FirstOutside(int64_t n_ids, const I* ids, int64_t n) {
 
 template <class T, class I>
 void TakeAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, T* y) {
-  // Columns side by side that a cache holds, when they are read at random.
-  constexpr int64_t kHeld = 1 << 16, kLine = 64;
-  const int64_t columns =
-      ids.shared ? s.inner
-                 : std::min(s.inner,
-                            std::max(kLine, kHeld / std::max<int64_t>(1, s.n)));
-  const int64_t blocks = CeilDiv(s.inner, std::max<int64_t>(1, columns));
-  const int64_t rows = s.outer * blocks * s.m;
-  ParallelFor(rows, GrainOf(rows, columns), [=](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end;) {  // as many of one block as may be
-      const int64_t block = at / s.m, first = at % s.m;
-      const int64_t count = std::min(s.m - first, end - at);
-      const int64_t o = block / blocks, column = block % blocks * columns;
-      const int64_t width = std::min(columns, s.inner - column);
-      const int64_t start = (o * s.m + first) * s.inner + column;
-      const T* from = x + o * s.n * s.inner + column;
-      T* out = y + start;
-      const I* id = ids.ids + (ids.shared ? first : start);
+  if (s.outer * s.m * s.inner == 0) return;
+  if (TakesRows(s, ids) && sizeof(T) >= 4) {
+    return TakeTurned(s, ids.ids, x, y);
+  }
+  if (!ids.shared && s.inner > 1) return TakeColumns(s, ids.ids, x, y);
+  const int64_t rows = s.outer * s.m;
+  ParallelFor(rows, GrainOf(rows, s.inner), [=](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {
+      const int64_t o = at / s.m, first = at % s.m;
+      const T* const from = x + o * s.n * s.inner;
+      const I* const id = ids.ids + (ids.shared ? first : at);
+      T* const out = y + at * s.inner;
+      int64_t count = std::min(s.m - first, end - at);
       if (s.inner == 1) {
+        // The next x is read at random: it comes while this one is.
+        constexpr int64_t kSome = 256;
+        count = std::min(count, kSome);
+        const int64_t left = s.n - first;
+        if (o + 1 < s.outer && left > 0) {
+          Prefetch<false>(std::min(left, kSome), from + s.n + first);
+        }
         Gather(
             count, [=](int64_t j) { return from[id[j]]; }, out);
-      } else if (ids.shared) {
-        for (int64_t j = 0; j < count; ++j) {
-          std::copy_n(from + id[j] * s.inner, width, out + j * s.inner);
-        }
       } else {
         for (int64_t j = 0; j < count; ++j) {
-          const int64_t row = j * s.inner;
-          const auto value = [=](int64_t i) {
-            return from[id[row + i] * s.inner + i];
-          };
-          Gather(width, value, out + row);
+          std::copy_n(from + id[j] * s.inner, s.inner, out + j * s.inner);
         }
       }
       at += count;
@@ -181,16 +211,10 @@ template <class T, class I>
 void AddAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, const T* src,
               T* y) {
   if (s.outer * s.n * s.inner == 0) return;
-  if (TakesRows(s, ids)) {
-    return ForRows(s, [&](int64_t o, int64_t rows) {
-      const Scratch<T> old(x ? s.n * kTogether : 0), terms(s.m * kTogether),
-          sums(s.n * kTogether);
-      if (x) TransposeTile(rows, s.n, x + o * s.n, s.n, old.data(), kTogether);
-      TransposeTile(rows, s.m, src + o * s.m, s.m, terms.data(), kTogether);
-      AddColumns({1, s.n, s.m, kTogether}, ids, 0, 0, kTogether,
-                 x ? old.data() : nullptr, terms.data(), sums.data());
-      TransposeTile(s.n, rows, sums.data(), kTogether, y + o * s.n, s.n);
-    });
+  if constexpr (sizeof(T) >= 4) {
+    if (TakesRows(s, ids) && s.m > kFewTerms) {
+      return AddTurned(s, ids.ids, x, src, y);
+    }
   }
   // Columns side by side whose sums fit in the cache, and fill a line of it.
   constexpr int64_t kSums = 1 << 16, kLine = 16;

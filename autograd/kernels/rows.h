@@ -12,12 +12,12 @@ template <class T, class I>
 void GatherRows(int64_t n_ids, int64_t width, const I* ids, const T* table,
                 T* y);
 
-// dtable[ids[i], :] += dy[i, :] for each i whose id is not `skip` (-1: none is
-// skipped), in an order set by the ids; dtable [n_rows, width], which is zeros
-// at first unless `accumulate`.
+// y = x (zeros where x is null; y itself may be x), and then y[ids[i], :] +=
+// dy[i, :] for each i whose id is not `skip` (-1: none is skipped), in an order
+// set by the ids; x, y [n_rows, width].
 template <class T, class I>
 void ScatterAddRows(int64_t n_ids, int64_t width, int64_t n_rows, const I* ids,
-                    int64_t skip, const T* dy, bool accumulate, T* dtable);
+                    int64_t skip, const T* dy, const T* x, T* y);
 
 }  // namespace wengert::kernels
 

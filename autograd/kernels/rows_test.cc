@@ -34,10 +34,15 @@ void CheckGatherAndScatter(int64_t n_ids, int64_t width, int64_t n_rows) {
       want[ids[i / width] * width + i % width] += dy[i];
       magnitude[ids[i / width] * width + i % width] += std::fabs(dy[i]);
     }
-    ScatterAddRows(n_ids, width, n_rows, ids.data(), skip, dy.data(), true,
-                   dtable.data());
-    ScatterAddRows(n_ids, width, n_rows, ids.data(), skip, dy.data(), false,
-                   alone.data());
+    ScatterAddRows(n_ids, width, n_rows, ids.data(), skip, dy.data(),
+                   dtable.data(), dtable.data());
+    ScatterAddRows<T, I>(n_ids, width, n_rows, ids.data(), skip, dy.data(),
+                         nullptr, alone.data());
+    const std::vector<T> ones(n_rows * width, 1);
+    std::vector<T> beside(n_rows * width, -1);
+    ScatterAddRows(n_ids, width, n_rows, ids.data(), skip, dy.data(),
+                   ones.data(), beside.data());
+    ExpectSameBits(beside, dtable);
     for (int64_t i = 0; i < n_rows * width; ++i) {
       ASSERT_NEAR(alone[i], want[i] - 1,
                   8 * std::numeric_limits<T>::epsilon() * magnitude[i]);
@@ -66,7 +71,7 @@ TEST(RowsTest, RepeatedIdsAdd) {
   const int64_t ids[] = {0, 0, 0};
   const float dy[] = {1, 2, 4};
   float dtable = 0;
-  ScatterAddRows(3, 1, 1, ids, -1, dy, true, &dtable);
+  ScatterAddRows(3, 1, 1, ids, -1, dy, &dtable, &dtable);
   EXPECT_EQ(dtable, 7);
 }
 
@@ -74,7 +79,7 @@ TEST(RowsTest, SkippedIdsAddNothing) {
   const int32_t ids[] = {0, 0, 2};
   const float dy[] = {1, 1, 1};
   float dtable[3] = {};
-  ScatterAddRows(3, 1, 3, ids, 0, dy, true, dtable);
+  ScatterAddRows(3, 1, 3, ids, 0, dy, dtable, dtable);
   EXPECT_EQ(dtable[0], 0);
   EXPECT_EQ(dtable[1], 0);
   EXPECT_EQ(dtable[2], 1);
@@ -83,7 +88,8 @@ TEST(RowsTest, SkippedIdsAddNothing) {
   for (int i = 0; i < 300; ++i) many[i] = i % 3;
   const std::vector<float> ones(300, 1);
   std::vector<float> sums(3, 0);
-  ScatterAddRows(300, 1, 3, many.data(), 1, ones.data(), true, sums.data());
+  ScatterAddRows(300, 1, 3, many.data(), 1, ones.data(), sums.data(),
+                 sums.data());
   EXPECT_EQ(sums, (std::vector<float>{100, 0, 100}));
 }
 
@@ -92,7 +98,7 @@ TEST(RowsTest, ManyRowsIntoOneKeepFloatAccuracy) {
   const std::vector<int64_t> ids(kIds, 0);
   const std::vector<float> dy(kIds, 0.1f);
   float dtable = 0;
-  ScatterAddRows(kIds, 1, 1, ids.data(), -1, dy.data(), true, &dtable);
+  ScatterAddRows(kIds, 1, 1, ids.data(), -1, dy.data(), &dtable, &dtable);
   EXPECT_NEAR(dtable, kIds * double{0.1f}, 0.1);
 }
 
@@ -103,7 +109,7 @@ TEST(RowsTest, BitsDoNotDependOnThreads) {
   const auto dy = RandomVector<float>(kIds * kWidth, 5);
   ExpectSameBitsForAnyThreads([&] {
     std::vector<float> dtable(kRows * kWidth, 1);
-    ScatterAddRows(kIds, kWidth, kRows, ids.data(), 3, dy.data(), true,
+    ScatterAddRows(kIds, kWidth, kRows, ids.data(), 3, dy.data(), dtable.data(),
                    dtable.data());
     return dtable;
   });

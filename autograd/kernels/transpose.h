@@ -12,6 +12,7 @@
 
 #include "absl/base/attributes.h"
 #include "autograd/kernels/gemm_tile.h"
+#include "autograd/kernels/stream.h"
 
 namespace wengert::kernels {
 
@@ -38,9 +39,12 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Turn(std::array<V, n>& rows) {
   }
 }
 
-// y[j, i] = x[i, j] for a block of as many rows as a vector has elements.
-template <class T>
-void TransposeBlock(const T* x, int64_t x_stride, T* y, int64_t y_stride) {
+// y[j, i] = x[i, j] for a block of as many rows as a vector has elements. Only
+// whole lines can be streamed.
+template <bool streamed, class T>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void TransposeBlock(const T* x,
+                                                        int64_t x_stride, T* y,
+                                                        int64_t y_stride) {
   // Only moved: any type of that size will do.
   using Word = std::conditional_t<sizeof(T) == 4, float, double>;
   using V = gemm::Vector<Word>;
@@ -51,14 +55,18 @@ void TransposeBlock(const T* x, int64_t x_stride, T* y, int64_t y_stride) {
   }
   Turn<std::bit_width(n) - 1>(rows);
   for (size_t i = 0; i < n; ++i) {
-    std::memcpy(y + i * y_stride, &rows[i], sizeof(V));
+    if constexpr (streamed && sizeof(V) == kLineBytes) {
+      StreamLine(&rows[i], y + i * y_stride);
+    } else {
+      std::memcpy(y + i * y_stride, &rows[i], sizeof(V));
+    }
   }
 }
 
 // y[j, i] = x[i, j] for i < rows, j < columns.
-template <class T>
-void TransposeTile(int64_t rows, int64_t columns, const T* x, int64_t x_stride,
-                   T* y, int64_t y_stride) {
+template <bool streamed = false, class T>
+inline void TransposeTile(int64_t rows, int64_t columns, const T* x,
+                          int64_t x_stride, T* y, int64_t y_stride) {
   int64_t whole_rows = 0, whole_columns = 0;
   if constexpr (sizeof(T) >= 4) {
     constexpr int64_t n = gemm::kVectorBytes / sizeof(T);
@@ -66,8 +74,8 @@ void TransposeTile(int64_t rows, int64_t columns, const T* x, int64_t x_stride,
     whole_columns = columns / n * n;
     for (int64_t i = 0; i < whole_rows; i += n) {
       for (int64_t j = 0; j < whole_columns; j += n) {
-        TransposeBlock(x + i * x_stride + j, x_stride, y + j * y_stride + i,
-                       y_stride);
+        TransposeBlock<streamed>(x + i * x_stride + j, x_stride,
+                                 y + j * y_stride + i, y_stride);
       }
     }
   }

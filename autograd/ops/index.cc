@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "autograd/kernels/copy.h"
 #include "autograd/kernels/rearrange.h"
@@ -36,6 +37,23 @@ kernels::AxisSizes SizesOf(const Shape& x, const Tensor& ids, AxisIndex at) {
           s.inner};
 }
 
+// y = x (zeros where x is null; y may be x) plus src by index along an axis
+template <class T>
+void AddAlong(const Shape& shape, const Tensor& ids, AxisIndex at, const T* x,
+              const T* src, T* y) {
+  const kernels::AxisSizes s = SizesOf(shape, ids, at);
+  WithCheckedIds(ids, at.shared, [&](auto list) {
+    if constexpr (std::is_floating_point_v<T>) {
+      constexpr int64_t kWideRow = 16;
+      if (at.shared && s.outer == 1 && s.inner >= kWideRow) {
+        return kernels::ScatterAddRows(s.m, s.inner, s.n, list.ids, -1, src, x,
+                                       y);
+      }
+    }
+    kernels::AddAlong(s, list, x, src, y);
+  });
+}
+
 Tensor AddedAlong(const char* op, const Tensor& x, const Tensor& ids,
                   const Tensor& src, const Shape& shape, AxisIndex at);
 
@@ -52,7 +70,15 @@ Tensor TakenAlong(const char* op, const Tensor& x, const Tensor& ids,
   });
   Record(op, y, {x}, Save(ids),
          [op, at, shape = x.shape()](GradientSink& g, const Tensor& ids) {
-           g.Add(0, AddedAlong(op, {}, ids, g.dy(), shape, at));
+           if (g.Recorded()) {
+             return g.Add(0, AddedAlong(op, {}, ids, g.dy(), shape, at));
+           }
+           WithFloat(g.dy().dtype(), [&](auto t) {
+             using T = decltype(t);
+             auto dx = g.Into<T>(0);
+             AddAlong(shape, ids, at, dx.accumulate ? dx.data : nullptr,
+                      g.dy().data<T>(), dx.data);
+           });
          });
   return y;
 }
@@ -61,33 +87,16 @@ Tensor TakenAlong(const char* op, const Tensor& x, const Tensor& ids,
 // dsrc = dy by index
 Tensor AddedAlong(const char* op, const Tensor& x, const Tensor& ids,
                   const Tensor& src, const Shape& shape, AxisIndex at) {
-  const kernels::AxisSizes s = SizesOf(shape, ids, at);
-  constexpr int64_t kWideRow = 16;
-  const bool rows = at.shared && s.outer == 1 && s.inner >= kWideRow;
-  Tensor y;
-  if (rows && IsFloat(src.dtype())) {
-    y = x.defined() ? x.Clone() : Tensor::Empty(shape, src.dtype());
-    WithFloat(src.dtype(), [&](auto t) {
-      using T = decltype(t);
-      WithCheckedIds(ids, true, [&](auto list) {
-        kernels::ScatterAddRows(s.m, s.inner, s.n, list.ids, -1, src.data<T>(),
-                                x.defined(), Out<T>(y));
-      });
-    });
-  } else {
-    y = Tensor::Empty(shape, src.dtype());
-    WithAny(src.dtype(), [&](auto t) {
-      using T = decltype(t);
-      WithCheckedIds(ids, at.shared, [&](auto list) {
-        kernels::AddAlong(s, list, x.defined() ? x.data<T>() : nullptr,
-                          src.data<T>(), Out<T>(y));
-      });
-    });
-  }
+  Tensor y = Tensor::Empty(shape, src.dtype());
+  WithAny(src.dtype(), [&](auto t) {
+    using T = decltype(t);
+    AddAlong(shape, ids, at, x.defined() ? x.data<T>() : nullptr, src.data<T>(),
+             Out<T>(y));
+  });
   Record(op, y, {x, src}, Save(ids),
          [op, at](GradientSink& g, const Tensor& ids) {
-           g.Add(0, g.dy());
            if (g.Needs(1)) g.Add(1, TakenAlong(op, g.dy(), ids, at));
+           g.Add(0, g.dy());
          });
   return y;
 }

@@ -254,7 +254,8 @@ Tensor Embedding(const Tensor& table, const Tensor& ids, int64_t padding_id) {
             WithIds("Embedding", ids, table.dim(0), [&](auto* p) {
               kernels::ScatterAddRows(
                   ids.size(), ExtentsAt(table.shape(), 0).inner, table.dim(0),
-                  p, padding_id, g.dy().data<T>(), d.accumulate, d.data);
+                  p, padding_id, g.dy().data<T>(),
+                  d.accumulate ? d.data : nullptr, d.data);
             });
           });
         },
@@ -279,8 +280,9 @@ Tensor ScatterRows(const Tensor& x, const Tensor& ids, int64_t n_rows,
   WithFloat(dtype, [&](auto t) {
     using T = decltype(t);
     WithIds("ScatterRows", ids, n_rows, [&](auto* p) {
-      kernels::ScatterAddRows(ids.size(), ExtentsAt(y.shape(), 0).inner, n_rows,
-                              p, padding_id, x.data<T>(), false, Out<T>(y));
+      kernels::ScatterAddRows<T>(ids.size(), ExtentsAt(y.shape(), 0).inner,
+                                 n_rows, p, padding_id, x.data<T>(), nullptr,
+                                 Out<T>(y));
     });
   });
   Record("ScatterRows", y, {x}, Save(ids),

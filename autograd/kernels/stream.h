@@ -1,0 +1,54 @@
+// Stores that go past the caches, for results that none of them would hold:
+// what they write over is not read first. For .cc files.
+#ifndef WENGERT_AUTOGRAD_KERNELS_STREAM_H_
+#define WENGERT_AUTOGRAD_KERNELS_STREAM_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
+namespace wengert::kernels {
+
+// Results of so many bytes and more are streamed.
+inline constexpr int64_t kStreamedBytes = int64_t{1} << 25;
+
+inline constexpr int64_t kLineBytes = 64;
+
+// Copies a line to where one begins.
+inline void StreamLine(const void* x, void* y) {
+#ifdef __AVX__
+  const __m256i* const from = static_cast<const __m256i*>(x);
+  const __m256i low = _mm256_loadu_si256(from);
+  const __m256i high = _mm256_loadu_si256(from + 1);
+  _mm256_stream_si256(static_cast<__m256i*>(y), low);
+  _mm256_stream_si256(static_cast<__m256i*>(y) + 1, high);
+#else
+  std::memcpy(y, x, kLineBytes);
+#endif
+}
+
+// Before other threads may read what this one has streamed.
+inline void EndStream() {
+#ifdef __AVX__
+  _mm_sfence();
+#endif
+}
+
+// y = x for n elements.
+template <class T>
+void StreamRow(int64_t n, const T* x, T* y) {
+  constexpr int64_t kLine = kLineBytes / sizeof(T);
+  const auto past = reinterpret_cast<uintptr_t>(y) % kLineBytes / sizeof(T);
+  int64_t i = std::min<int64_t>(n, past == 0 ? 0 : kLine - past);
+  std::copy_n(x, i, y);
+  for (; i + kLine <= n; i += kLine) StreamLine(x + i, y + i);
+  std::copy_n(x + i, n - i, y + i);
+}
+
+}  // namespace wengert::kernels
+
+#endif  // WENGERT_AUTOGRAD_KERNELS_STREAM_H_
