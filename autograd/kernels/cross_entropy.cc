@@ -210,10 +210,10 @@ void WeightedCrossEntropyGrad(const ClassWeights<T>& q, const T* logits,
         const bool one = OneClass(q);
         const T total = one ? weight(q.targets[i]) : BlockedSum<T>(c, weight);
         // Q p - q without cancellation where both are nearly Q.
-        int64_t main = one ? q.targets[i] : -1;
-        for (int64_t j = 0; j < (one ? 0 : c); ++j) {
-          main = 2 * weight(j) > total ? j : main;
-        }
+        const auto heavy = [=](int64_t j) { return 2 * weight(j) > total; };
+        int64_t main = c - 1;
+        if (q.targets != nullptr && heavy(q.targets[i])) main = q.targets[i];
+        while (main >= 0 && !heavy(main)) --main;
         const T at_main = main < 0 ? T(0)
                                    : g * (total * Expm1((x[main] - max) - log) +
                                           (total - weight(main))) +

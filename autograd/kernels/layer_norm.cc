@@ -77,6 +77,8 @@ void RowsGrad(int rows, int64_t width, const T* x, const T* gain, const T* mean,
 #pragma GCC unroll 4
       for (int q = 0; q < kFew; ++q) {
         T* const to = dx + (first + q) * width;
+        // Of the next rows, to the second level; x alone comes soon enough.
+        __builtin_prefetch(dy + (first + q + rows) * width + place.j, 0, 2);
         if (accumulate_dx) v[q] += place.Load(to);
         place.Store(to, v[q]);
       }

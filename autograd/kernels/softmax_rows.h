@@ -26,6 +26,11 @@ void RowMaxima(int rows, int64_t width, const T* x, T* max) {
   std::fill_n(lanes, kWidth, lowest);
   for (int r = 0; r < rows; ++r) {
     const T* const row = x + r * width;
+    if (width <= kWidth) {
+      const PartVector<T> place = {0, static_cast<int>(width)};
+      lanes[r] = larger(lowest, place.Or(place.Load(row), lowest));
+      continue;
+    }
     constexpr int kChains = 4;
     constexpr int64_t kStep = kChains * kWidth;
     Vector best[kChains];
