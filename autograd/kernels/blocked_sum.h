@@ -56,8 +56,7 @@ T BlockedSum(int64_t n, Term term) {
   return FoldLanes<kLanes>(total);
 }
 
-// Columns whose sums fit in registers.
-inline constexpr int64_t kSumColumns = 64;
+inline constexpr int64_t kSumColumns = kTileColumns;
 // Rows that it adds block by block; of more rows it adds the halves.
 inline constexpr int64_t kSumRows = 256;
 // Rows of one block.
