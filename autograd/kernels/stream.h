@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "autograd/kernels/loop.h"
+
 #ifdef __AVX__
 #include <immintrin.h>
 #endif
@@ -47,6 +49,21 @@ void StreamRow(int64_t n, const T* x, T* y) {
   std::copy_n(x, i, y);
   for (; i + kLine <= n; i += kLine) StreamLine(x + i, y + i);
   std::copy_n(x + i, n - i, y + i);
+}
+
+// y[i] = value(i) for i < n, by way of a buffer if `streamed`.
+template <class T, class Value>
+void WriteRowOrStream(int64_t n, bool streamed, const Value& value, T* y) {
+  constexpr int64_t kBuffer = 4096 / sizeof(T);
+  alignas(kLineBytes) T buffer[kBuffer];
+  const int64_t chunk = streamed ? kBuffer : n;
+  for (int64_t at = 0; at < n; at += chunk) {
+    const int64_t count = std::min(chunk, n - at);
+    T* const to = streamed ? buffer : y + at;
+    WENGERT_INDEPENDENT
+    for (int64_t i = 0; i < count; ++i) to[i] = value(at + i);
+    if (streamed) StreamRow(count, buffer, y + at);
+  }
 }
 
 }  // namespace wengert::kernels
