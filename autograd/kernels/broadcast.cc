@@ -1,5 +1,6 @@
 #include "autograd/kernels/broadcast.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <type_traits>
@@ -8,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "autograd/kernels/copy.h"
 #include "autograd/kernels/loop.h"
+#include "autograd/kernels/stream.h"
 #include "autograd/kernels/strided_loop.h"
 #include "autograd/kernels/vecmath.h"
 #include "autograd/kernels/vecmath_pow.h"
@@ -68,12 +70,19 @@ void WithOperand(const T* x, int64_t stride, int64_t row_stride, Use use) {
 
 // y = f(operands...) for a block of the result.
 template <class Y, class F, class... Operands>
-void Block(int64_t rows, int64_t n, Y* y, F f, Operands... operands) {
+void Block(int64_t rows, int64_t n, bool streamed, Y* y, F f,
+           Operands... operands) {
   for (int64_t r = 0; r < rows; ++r, y += n) {
     (operands.GoToRow(r), ...);
-    WENGERT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) y[i] = f(operands[i]...);
+    WriteRowOrStream(
+        n, streamed, [=](int64_t i) { return f(operands[i]...); }, y);
   }
+}
+
+// Whether a result of n elements is streamed.
+template <class Y>
+bool IsStreamed(int64_t n, const Y*) {
+  return n * static_cast<int64_t>(sizeof(Y)) >= kStreamedBytes;
 }
 
 // y = f(a, b)
@@ -81,6 +90,7 @@ template <class T, class Y, class F>
 void Broadcast(Dims out, const T* a, Dims a_dims, const T* b, Dims b_dims, Y* y,
                F f) {
   const auto loop = BroadcastLoop<2>(out, {a_dims, b_dims});
+  const bool streamed = IsStreamed(loop.size(), y);
   ParallelFor(
       loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
         loop.ForEachBlock(
@@ -89,11 +99,12 @@ void Broadcast(Dims out, const T* a, Dims a_dims, const T* b, Dims b_dims, Y* y,
                           [&](auto a_rows) {
                             WithOperand(b + offsets[1], loop.stride(1),
                                         loop.row_stride(1), [&](auto b_rows) {
-                                          Block(rows, n, y + at, f, a_rows,
-                                                b_rows);
+                                          Block(rows, n, streamed, y + at, f,
+                                                a_rows, b_rows);
                                         });
                           });
             });
+        if (streamed) EndStream();
       });
 }
 
@@ -102,6 +113,7 @@ template <class A, class B, class C, class Y, class F>
 void Broadcast(Dims out, const A* a, Dims a_dims, const B* b, Dims b_dims,
                const C* c, Dims c_dims, Y* y, F f) {
   const auto loop = BroadcastLoop<3>(out, {a_dims, b_dims, c_dims});
+  const bool streamed = IsStreamed(loop.size(), y);
   ParallelFor(
       loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
         loop.ForEachBlock(
@@ -113,11 +125,12 @@ void Broadcast(Dims out, const A* a, Dims a_dims, const B* b, Dims b_dims,
               with(a, 0, [&](auto a_rows) {
                 with(b, 1, [&](auto b_rows) {
                   with(c, 2, [&](auto c_rows) {
-                    Block(rows, n, y + at, f, a_rows, b_rows, c_rows);
+                    Block(rows, n, streamed, y + at, f, a_rows, b_rows, c_rows);
                   });
                 });
               });
             });
+        if (streamed) EndStream();
       });
 }
 
@@ -216,6 +229,34 @@ void Where(Dims out, const bool* c, Dims c_dims, const T* a, Dims a_dims,
 }
 
 template <class T>
+void WhereGrad(int64_t n, const bool* c, const T* dy, T* da, bool add_to_da,
+               T* db, bool add_to_db) {
+  const bool streamed = IsStreamed(n, dy);
+  const uint8_t* const bytes = AsBytes(c);
+  ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
+    // A piece is read twice, but from the cache.
+    constexpr int64_t kPiece = 1024;
+    for (int64_t at = begin; at < end; at += kPiece) {
+      const int64_t count = std::min(kPiece, end - at);
+      const auto write = [&](bool where, T* dx, bool add) {
+        if (!dx) return;
+        const auto value = [=](int64_t i) {
+          return Select((bytes[at + i] != 0) == where, dy[at + i], T{0});
+        };
+        if (add) {
+          WriteRow(count, true, value, dx + at);
+        } else {
+          WriteRowOrStream(count, streamed, value, dx + at);
+        }
+      };
+      write(true, da, add_to_da);
+      write(false, db, add_to_db);
+    }
+    if (streamed) EndStream();
+  });
+}
+
+template <class T>
 void BroadcastTo(Dims out, const T* x, Dims x_dims, T* y) {
   const size_t missing = out.size() - x_dims.size();
   absl::InlinedVector<int64_t, 6> x_strides(out.size()), y_strides(out.size());
@@ -241,6 +282,8 @@ template void Lerp(Dims, const float*, Dims, const float*, Dims, const float*,
                    Dims, float*);
 template void Where(Dims, const bool*, Dims, const float*, Dims, const float*,
                     Dims, float*);
+template void WhereGrad(int64_t, const bool*, const float*, float*, bool,
+                        float*, bool);
 template void BroadcastTo(Dims, const float*, Dims, float*);
 
 template void Apply(Compare, Dims, const double*, Dims, const double*, Dims,
@@ -249,6 +292,8 @@ template void Lerp(Dims, const double*, Dims, const double*, Dims,
                    const double*, Dims, double*);
 template void Where(Dims, const bool*, Dims, const double*, Dims, const double*,
                     Dims, double*);
+template void WhereGrad(int64_t, const bool*, const double*, double*, bool,
+                        double*, bool);
 template void BroadcastTo(Dims, const double*, Dims, double*);
 
 template void Apply(Compare, Dims, const int32_t*, Dims, const int32_t*, Dims,

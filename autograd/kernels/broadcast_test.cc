@@ -325,5 +325,48 @@ TEST(WhereTest, WhatIsNotChosenDoesNotMatter) {
   EXPECT_EQ(y[1], 2);
 }
 
+TEST(WhereGradTest, SharesDyOut) {
+  for (int64_t n : {0, 1, 7, 1025, 40000, 9000001}) {  // the last is streamed
+    const auto dy = RandomVector<float>(n, 1);
+    const std::unique_ptr<bool[]> c(new bool[n]);
+    for (int64_t i = 0; i < n; ++i) c[i] = i % 3 == 0 || i % 7 == 1;
+    for (bool add : {false, true}) {
+      std::vector<float> da(n, 5), db(n, 5), only_a(n, 5), only_b(n, 5);
+      WhereGrad(n, c.get(), dy.data(), da.data(), add, db.data(), !add);
+      WhereGrad<float>(n, c.get(), dy.data(), only_a.data(), add, nullptr, add);
+      WhereGrad<float>(n, c.get(), dy.data(), nullptr, add, only_b.data(),
+                       !add);
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        wrong += da[i] != (add ? 5 : 0) + (c[i] ? dy[i] : 0);
+        wrong += db[i] != (add ? 0 : 5) + (c[i] ? 0 : dy[i]);
+      }
+      EXPECT_EQ(wrong, 0) << n << add;
+      EXPECT_TRUE(only_a == da && only_b == db);
+    }
+  }
+}
+
+// A result that is larger than caches is written past them.
+TEST(BroadcastTest, LargeResults) {
+  const int64_t rows = 3001, n = 3003;
+  const auto a = RandomVector<float>(rows * n, 1),
+             b = RandomVector<float>(n, 2);
+  ExpectSameBitsForAnyThreads([&] {
+    std::vector<float> y(1 + rows * n);
+    Apply(Binary::kSub, {rows, n}, a.data(), {rows, n}, b.data(), {n},
+          y.data() + 1);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < rows * n; ++i) wrong += y[i + 1] != a[i] - b[i % n];
+    EXPECT_EQ(wrong, 0);
+    return std::vector<float>(y.end() - 100, y.end());
+  });
+  // In place.
+  std::vector<float> y = a;
+  Apply(Binary::kSub, {rows, n}, y.data(), {rows, n}, b.data(), {n}, y.data());
+  EXPECT_EQ(y[n + 5], a[n + 5] - b[5]);
+  EXPECT_EQ(y.back(), a.back() - b.back());
+}
+
 }  // namespace
 }  // namespace wengert::kernels

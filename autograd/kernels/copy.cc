@@ -20,7 +20,7 @@ template <class T>
 void CopyRow(int64_t n, const T* x, int64_t x_stride, T* y, int64_t y_stride,
              bool streamed) {
   const bool contiguous = x_stride == 1 && y_stride == 1;
-  if (contiguous && streamed) {
+  if (contiguous && streamed && n > 16) {
     StreamRow(n, x, y);
   } else if (contiguous && n > 16) {
     std::copy_n(x, n, y);

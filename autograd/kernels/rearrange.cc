@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "autograd/kernels/copy.h"
 #include "autograd/kernels/loop.h"
+#include "autograd/kernels/stream.h"
 #include "autograd/kernels/transpose.h"
 #include "autograd/parallel.h"
 
@@ -53,6 +54,7 @@ void Pad(Dims dims, Dims before, Dims after, T value, const T* x, T* y) {
   }
   if (n == 0) return;
   const int64_t lo = row.lo * inner, hi = row.hi * inner;
+  const bool streamed = n * static_cast<int64_t>(sizeof(T)) >= kStreamedBytes;
 
   ParallelFor(n, GrainOf(n, 1), [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end;) {
@@ -73,11 +75,13 @@ void Pad(Dims dims, Dims before, Dims after, T value, const T* x, T* y) {
       std::fill(out + first, out + from, value);
       if (from < to) {
         const T* in = x + x_row * x_width - row.before * inner;
-        std::copy(in + from, in + to, out + from);
+        streamed ? StreamRow(to - from, in + from, out + from)
+                 : static_cast<void>(std::copy(in + from, in + to, out + from));
       }
       std::fill(out + to, out + stop, value);
       at += stop - first;
     }
+    if (streamed) EndStream();
   });
 }
 
@@ -192,6 +196,7 @@ void Unwindow(const Windows& s, const T* y, T* x) {
 
 template <class T>
 void Fold(const Windows& s, const T* y, T* x) {
+  constexpr int64_t kFoldedNumbers = 2048;
   if (s.outer * s.inner == 0) return;
   if (s.size <= s.step) return Unwindow(s, y, x);
   // What one chunk makes of an axis: segments, or single steps.
@@ -204,8 +209,15 @@ void Fold(const Windows& s, const T* y, T* x) {
       const int64_t stop = std::min(parts, first + end - at);
       const T* const windows = y + o * s.count() * s.inner * s.size;
       T* const out = x + o * s.n * s.inner;
-      segments ? FoldSegments(s, first, stop, windows, out)
-               : FoldWindows(s, first, stop, windows, out);
+      if (segments) {
+        // Some at a time, which stay in the first cache.
+        const int64_t some = CeilDiv(kFoldedNumbers, s.size);
+        for (int64_t from = first; from < stop; from += some) {
+          FoldSegments(s, from, std::min(stop, from + some), windows, out);
+        }
+      } else {
+        FoldWindows(s, first, stop, windows, out);
+      }
       at += stop - first;
     }
   });

@@ -36,6 +36,21 @@ std::vector<float> PadByIndex(const Shape& dims, const Shape& before,
   return y;
 }
 
+// A result that is larger than caches is written past them.
+TEST(PadTest, LargeResults) {
+  constexpr int64_t kRows = 3001, kColumns = 3003, kWide = kColumns + 5;
+  const auto x = RandomVector<float>(kRows * kColumns, 3);
+  ExpectSameBitsForAnyThreads([&] {
+    std::vector<float> y((kRows + 3) * kWide, -9), want(y.size(), 7);
+    for (int64_t r = 0; r < kRows; ++r) {
+      std::copy_n(&x[r * kColumns], kColumns, &want[(r + 1) * kWide + 3]);
+    }
+    Pad<float>({kRows, kColumns}, {1, 3}, {2, 2}, 7, x.data(), y.data());
+    EXPECT_TRUE(y == want);
+    return std::vector<float>(y.end() - 100, y.end());
+  });
+}
+
 TEST(PadTest, AgreesWithIndexing) {
   struct Case {
     Shape dims, before, after;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "autograd/kernels/loop.h"
+
 #ifdef __AVX__
 #include <immintrin.h>
 #endif
@@ -17,6 +19,8 @@ namespace wengert::kernels {
 inline constexpr int64_t kStreamedBytes = int64_t{1} << 25;
 
 inline constexpr int64_t kLineBytes = 64;
+// Rows apart have a part of a line at each end: shorter ones are copied.
+inline constexpr int64_t kStreamedRowBytes = 4 * kLineBytes;
 
 // Copies a line to where one begins.
 inline void StreamLine(const void* x, void* y) {
@@ -41,12 +45,32 @@ inline void EndStream() {
 // y = x for n elements.
 template <class T>
 void StreamRow(int64_t n, const T* x, T* y) {
-  constexpr int64_t kLine = kLineBytes / sizeof(T);
+  constexpr int64_t kSize = sizeof(T), kLine = kLineBytes / kSize;
+  if (n * kSize < kStreamedRowBytes) {
+    std::copy_n(x, n, y);
+    return;
+  }
   const auto past = reinterpret_cast<uintptr_t>(y) % kLineBytes / sizeof(T);
   int64_t i = std::min<int64_t>(n, past == 0 ? 0 : kLine - past);
   std::copy_n(x, i, y);
   for (; i + kLine <= n; i += kLine) StreamLine(x + i, y + i);
   std::copy_n(x + i, n - i, y + i);
+}
+
+// y[i] = value(i) for i < n, by way of a buffer if `streamed`.
+template <class T, class Value>
+void WriteRowOrStream(int64_t n, bool streamed, const Value& value, T* y) {
+  constexpr int64_t kBuffer = 4096 / sizeof(T);
+  alignas(kLineBytes) T buffer[kBuffer];
+  streamed = streamed && n * int64_t{sizeof(T)} >= kStreamedRowBytes;
+  const int64_t chunk = streamed ? kBuffer : n;
+  for (int64_t at = 0; at < n; at += chunk) {
+    const int64_t count = std::min(chunk, n - at);
+    T* const to = streamed ? buffer : y + at;
+    WENGERT_INDEPENDENT
+    for (int64_t i = 0; i < count; ++i) to[i] = value(at + i);
+    if (streamed) StreamRow(count, buffer, y + at);
+  }
 }
 
 }  // namespace wengert::kernels

@@ -1,6 +1,7 @@
 // Matrix products: batched with broadcasting, and the linear layer.
 #include <algorithm>
 
+#include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/dot.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm.h"
@@ -137,9 +138,25 @@ void CheckVectors(const char* op, const Tensor& a, const Tensor& b,
 
 }  // namespace
 
+// y_ij = a_i b_j: da = dy b, db = dyᵀ a
 Tensor Outer(const Tensor& a, const Tensor& b) {
   CheckVectors("Outer", a, b, false);
-  return MatMul(Reshape(a, {a.size(), 1}), Reshape(b, {1, b.size()}));
+  const int64_t m = a.size(), n = b.size();
+  Tensor y = Tensor::Empty({m, n}, a.dtype());
+  WithFloat(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    kernels::Apply(kernels::Binary::kMul, {m, n}, a.data<T>(), {m, 1},
+                   b.data<T>(), {n}, Out<T>(y));
+  });
+  Record("Outer", y, {a, b}, Save(a, b),
+         [m, n](GradientSink& g, const Tensor& a, const Tensor& b) {
+           const Tensor& dy = g.dy();
+           if (g.Needs(0))
+             g.Add(0, Reshape(MatMul(dy, Reshape(b, {n, 1})), {m}));
+           if (g.Needs(1))
+             g.Add(1, Reshape(MatMul(Reshape(a, {1, m}), dy), {n}));
+         });
+  return y;
 }
 
 // y = sum a b of each row: da = dy b, db = dy a

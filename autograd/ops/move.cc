@@ -318,11 +318,26 @@ Tensor Where(const Tensor& condition, const Tensor& a, const Tensor& b) {
                    condition.shape().dims(), a.data<T>(), a.shape().dims(),
                    b.data<T>(), b.shape().dims(), Out<T>(y));
   });
+  const bool a_whole = a.shape() == shape, b_whole = b.shape() == shape;
   Record("Where", y, {a, b}, Save(condition),
-         [](GradientSink& g, const Tensor& condition) {
-           const Tensor zero = Tensor::Scalar(0, g.dy().dtype());
-           if (g.Needs(0)) g.Add(0, Where(condition, g.dy(), zero));
-           if (g.Needs(1)) g.Add(1, Where(condition, zero, g.dy()));
+         [a_whole, b_whole](GradientSink& g, const Tensor& condition) {
+           const Tensor& dy = g.dy();
+           // What a kernel makes of all of dy at once.
+           const bool whole = !g.Recorded() && condition.shape() == dy.shape();
+           const bool a_now = whole && a_whole && g.Needs(0);
+           const bool b_now = whole && b_whole && g.Needs(1);
+           WithFloat(dy.dtype(), [&](auto t) {
+             using T = decltype(t);
+             GradientSink::Destination<T> da = {}, db = {};
+             if (a_now) da = g.Into<T>(0);
+             if (b_now) db = g.Into<T>(1);
+             if (!a_now && !b_now) return;
+             kernels::WhereGrad(dy.size(), condition.data<bool>(), dy.data<T>(),
+                                da.data, da.accumulate, db.data, db.accumulate);
+           });
+           const Tensor zero = Tensor::Scalar(0, dy.dtype());
+           if (g.Needs(0) && !a_now) g.Add(0, Where(condition, dy, zero));
+           if (g.Needs(1) && !b_now) g.Add(1, Where(condition, zero, dy));
          });
   return y;
 }
