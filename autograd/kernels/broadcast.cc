@@ -238,19 +238,20 @@ void WhereGrad(int64_t n, const bool* c, const T* dy, T* da, bool add_to_da,
     constexpr int64_t kPiece = 1024;
     for (int64_t at = begin; at < end; at += kPiece) {
       const int64_t count = std::min(kPiece, end - at);
-      const auto write = [&](bool where, T* dx, bool add) {
+      const auto write = [&](T* dx, bool add, auto value) {
         if (!dx) return;
-        const auto value = [=](int64_t i) {
-          return Select((bytes[at + i] != 0) == where, dy[at + i], T{0});
-        };
         if (add) {
           WriteRow(count, true, value, dx + at);
         } else {
           WriteRowOrStream(count, streamed, value, dx + at);
         }
       };
-      write(true, da, add_to_da);
-      write(false, db, add_to_db);
+      write(da, add_to_da, [=, c = bytes + at, d = dy + at](int64_t i) {
+        return Select(c[i] != 0, d[i], T{0});
+      });
+      write(db, add_to_db, [=, c = bytes + at, d = dy + at](int64_t i) {
+        return Select(c[i] != 0, T{0}, d[i]);
+      });
     }
     if (streamed) EndStream();
   });

@@ -57,9 +57,10 @@ void StreamRow(int64_t n, const T* x, T* y) {
   std::copy_n(x + i, n - i, y + i);
 }
 
-// y[i] = value(i) for i < n, by way of a buffer if `streamed`.
+// y[i] = value(i) for i < n, by way of a buffer if `streamed`. (`value` is a
+// copy, which bytes that are written cannot change.)
 template <class T, class Value>
-void WriteRowOrStream(int64_t n, bool streamed, const Value& value, T* y) {
+void WriteRowOrStream(int64_t n, bool streamed, Value value, T* y) {
   constexpr int64_t kBuffer = 4096 / sizeof(T);
   alignas(kLineBytes) T buffer[kBuffer];
   streamed = streamed && n * int64_t{sizeof(T)} >= kStreamedRowBytes;
