@@ -2,6 +2,7 @@
 #ifndef WENGERT_TRAIN_ARRAY_BYTES_H_
 #define WENGERT_TRAIN_ARRAY_BYTES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 

@@ -48,7 +48,7 @@ void Where(Dims out, const bool* c, Dims c_dims, const T* a, Dims a_dims,
            const T* b, Dims b_dims, T* y);
 
 // da = c ? dy : 0 and db = c ? 0 : dy, each added to where asked; either may be
-// null. All of n elements. T: float, double.
+// null, and they overlap nothing. All of n elements. T: float, double.
 template <class T>
 void WhereGrad(int64_t n, const bool* c, const T* dy, T* da, bool add_to_da,
                T* db, bool add_to_db);

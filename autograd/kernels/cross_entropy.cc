@@ -210,7 +210,9 @@ void WeightedCrossEntropyGrad(const ClassWeights<T>& q, const T* logits,
         const bool one = OneClass(q);
         const T total = one ? weight(q.targets[i]) : BlockedSum<T>(c, weight);
         // Q p - q without cancellation where both are nearly Q.
-        const auto heavy = [=](int64_t j) { return 2 * weight(j) > total; };
+        const auto heavy = [=](int64_t j) {
+          return one ? j == q.targets[i] : 2 * weight(j) > total;
+        };
         int64_t main = c - 1;
         if (q.targets != nullptr && heavy(q.targets[i])) main = q.targets[i];
         while (main >= 0 && !heavy(main)) --main;

@@ -156,8 +156,6 @@ void Apply(Unary op, int64_t n, const T* x, T* y) {
       return Map(n, x, y, [](T v) { return std::sqrt(v); });
     case Unary::kRsqrt:
       return Map(n, x, y, [](T v) { return 1 / std::sqrt(v); });
-    case Unary::kReciprocal:
-      return Map(n, x, y, [](T v) { return 1 / v; });
     case Unary::kSquare:
       return Map(n, x, y, [](T v) { return v * v; });
     case Unary::kSigmoid:

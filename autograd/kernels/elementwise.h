@@ -18,8 +18,7 @@ enum class Unary {
   kErf,
   kErfc,
   kSqrt,
-  kRsqrt,       // 1 / sqrt(x)
-  kReciprocal,  // 1 / x
+  kRsqrt,  // 1 / sqrt(x)
   kSquare,
   kSigmoid,
   kExpm1,  // e^x - 1
@@ -45,7 +44,7 @@ template <class T>
 void Affine(int64_t n, T a, T b, const T* x, T* y);
 
 // y = x^p as std::pow has it; p = -2, -1.5, -1, -.5, 0, .5, 1, 2 and 3 are
-// fast.
+// fast, where roots of -0 and -inf are those of std::sqrt.
 template <class T>
 void PowScalar(int64_t n, const T* x, double p, T* y);
 

@@ -40,7 +40,6 @@ const std::vector<UnaryCase>& UnaryCases() {
       {Unary::kErfc, [](double x) { return std::erfc(x); }},
       {Unary::kSqrt, [](double x) { return std::sqrt(x); }},
       {Unary::kRsqrt, [](double x) { return 1 / std::sqrt(x); }},
-      {Unary::kReciprocal, [](double x) { return 1 / x; }},
       {Unary::kSquare, [](double x) { return x * x; }},
       {Unary::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
       {Unary::kExpm1, [](double x) { return std::expm1(x); }},

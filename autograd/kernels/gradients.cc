@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
+#include "absl/base/attributes.h"
+#include "autograd/kernels/loop.h"
 #include "autograd/kernels/map.h"
 #include "autograd/kernels/vecmath.h"
 #include "autograd/kernels/vecmath_erf.h"
 #include "autograd/kernels/vecmath_pow.h"
 #include "autograd/kernels/vecmath_trig.h"
+#include "autograd/parallel.h"
 
 namespace wengert::kernels {
 namespace {
@@ -67,8 +71,6 @@ void ApplyGrad(Unary f, int64_t n, const T* from, const T* dy, bool accumulate,
       return map([](T y, T d) { return d / (2 * y); });
     case Unary::kRsqrt:
       return map([](T y, T d) { return d * (T(-0.5) * (y * y * y)); });
-    case Unary::kReciprocal:
-      return map([](T x, T d) { return -(d / x) / x; });
     case Unary::kSquare:
       return map([](T x, T d) { return d * (2 * x); });
     case Unary::kSigmoid:
@@ -83,12 +85,8 @@ void ApplyGrad(Unary f, int64_t n, const T* from, const T* dy, bool accumulate,
     case Unary::kCos:
       return map_within([](T x) { return -Sin(x); },
                         [](T x) { return -std::sin(x); });
-    case Unary::kSign:
-    case Unary::kFloor:
-    case Unary::kCeil:
-    case Unary::kTrunc:
-    case Unary::kRound:
-      if (!accumulate) Fill<T>(n, 0, dx);
+    default:
+      return;
   }
 }
 

@@ -16,8 +16,8 @@ constexpr bool SlopeIsOfResult(Unary f) {
 }
 
 // dx = dy f'(x), or dx += dy f'(x) when `accumulate`, where `from` is x, or y
-// if SlopeIsOfResult. dx may be dy or, unless it accumulates, `from`. Adds and
-// writes 0 for what is flat everywhere (kSign to kRound).
+// if SlopeIsOfResult. dx may be dy or, unless it accumulates, `from`. Does
+// nothing for what is flat everywhere (kSign to kRound).
 template <class T>
 void ApplyGrad(Unary f, int64_t n, const T* from, const T* dy, bool accumulate,
                T* dx);

@@ -30,7 +30,8 @@ template <class T, class I>
 void TakeAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, T* y);
 
 // y = x (zeros where x is null; y itself may be x), then y[o, id, i] += src[o,
-// j, i], in the order of j. Floats are summed in double, integers wrap, bool
+// j, i], in the order of j. Floats are summed in double, unless there
+// are 64 terms or fewer; integers wrap, bool
 // takes the or.
 template <class T, class I>
 void AddAlong(const AxisSizes& s, AxisIds<I> ids, const T* x, const T* src,

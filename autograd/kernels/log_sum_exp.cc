@@ -143,13 +143,13 @@ void LogSumExpGrad(int64_t outer, int64_t n, int64_t inner, const T* x,
   const Scratch<T> factors(outer * inner);
   T* const factor = factors.data();
   ForEach(outer * inner, [=](int64_t s) ABSL_ATTRIBUTE_ALWAYS_INLINE {
-    factor[s] = dy[s] / sum[s] * Unit<T>();
+    factor[s] = dy[s] / sum[s];
   });
   WriteMiddle(
       outer, n, inner, accumulate,
       [=](int64_t s) { return std::pair(shift[s], factor[s]); },
       [=](int64_t i, std::pair<T, T> slice) {
-        return Term(slice.first - x[i]) * slice.second;
+        return Term(slice.first - x[i]) * Unit<T>() * slice.second;
       },
       dx);
 }

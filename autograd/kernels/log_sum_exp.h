@@ -16,7 +16,7 @@ void LogSumExp(int64_t outer, int64_t n, int64_t inner, const T* x, T* y,
                T* shift, T* sum);
 
 // dx = dy exp(x - shift) / sum; dx += with `accumulate`. It is 0 where all are
-// -inf; where y is +inf, it is 0 at finite x and NaN at infinite ones.
+// -inf; where y is +inf, it is NaN where x is, and else 0.
 template <class T>
 void LogSumExpGrad(int64_t outer, int64_t n, int64_t inner, const T* x,
                    const T* shift, const T* sum, const T* dy, bool accumulate,

@@ -174,5 +174,20 @@ TYPED_TEST(LogSumExpTest, BitsDependOnTheSliceAlone) {
   }
 }
 
+TYPED_TEST(LogSumExpTest, GradientsOfAnySizeKeepTheirDigits) {
+  using T = TypeParam;
+  const double smallest = std::numeric_limits<T>::min();
+  for (double dy : {8 * smallest, 1e-16, 1e30}) {
+    for (const auto& r : AsRowsAndColumns<T>({1, 1, -3}, 20)) {
+      const std::vector<T> dx = r.Gradient(std::vector<T>(20, dy));
+      const double want = dy / (2 + std::exp(-4.0));
+      EXPECT_NEAR(dx[0], want, 1e-6 * want);
+    }
+    for (const auto& r : AsRowsAndColumns<T>({T(-kInf), T(-kInf)}, 20)) {
+      for (T d : r.Gradient(std::vector<T>(20, dy))) EXPECT_EQ(d, 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wengert::kernels

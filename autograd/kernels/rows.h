@@ -1,5 +1,6 @@
 // Rows of a table by index, and their gradient. T: float, double; I: int32_t,
-// int64_t. The callers have checked the ids; outputs overlap no input.
+// int64_t. The callers have checked the ids; outputs overlap no input but where
+// said.
 #ifndef WENGERT_AUTOGRAD_KERNELS_ROWS_H_
 #define WENGERT_AUTOGRAD_KERNELS_ROWS_H_
 

@@ -117,7 +117,7 @@ void WithPower(double p, Use use) {
   if (p == -2) return use([](T x) { return (1 / x) * (1 / x); });
   if (p == 0.5) return use([](T x) { return std::sqrt(x); });
   if (p == -0.5) return use([](T x) { return 1 / std::sqrt(x); });
-  if (p == -1.5) return use([](T x) { return 1 / (x * std::sqrt(x)); });
+  if (p == -1.5) return use([](T x) { return 1 / x / std::sqrt(x); });
   use([p](T x) { return Pow(x, p); });
 }
 

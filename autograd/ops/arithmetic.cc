@@ -190,7 +190,7 @@ Tensor Pow(const Tensor& x, const Tensor& p) {
         const Tensor x_is_zero = Equal(x, zero);
         if (g.Needs(0)) {
           const Tensor flat =
-              LogicalAnd(Equal(p, zero), LogicalOr(x_is_zero, IsNan(x)));
+              LogicalAnd(Equal(p, zero), LogicalNot(IsFinite(Pow(x, -1))));
           const Tensor slope = p * Pow(Where(flat, one, x), p - 1);
           g.Add(0, g.dy() * Where(flat, zero, slope));
         }

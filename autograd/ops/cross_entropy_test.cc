@@ -206,6 +206,19 @@ TEST(CrossEntropyTest, WeightedTargetsAllIgnored) {
   });
 }
 
+// Of one target the gradient is w (p - 1), whatever the sign of w.
+TEST(CrossEntropyTest, NegativeWeights) {
+  ForEachForm([](DType dtype, Op op, bool recorded) {
+    const auto d = LossOf(
+        op, Tensor::Zeros({3, 2}, dtype), Tensor::Of<int64_t>({3}, {1, 0, 1}),
+        {.reduction = Reduction::kSum, .weight = Values({3, -1}, dtype)},
+        recorded);
+    EXPECT_NEAR(d.value.item(), std::log(2), 1e-6);
+    EXPECT_THAT(d.gradients[0].ToVector(),
+                ElementsAre(-.5, .5, -1.5, 1.5, -.5, .5));
+  });
+}
+
 TEST(CrossEntropyTest, WeightsOfOneChangeNothing) {
   ForEachForm([](DType dtype, Op op, bool recorded) {
     const Tensor logits = Spread({7, 5}, -3, 3).To(dtype);

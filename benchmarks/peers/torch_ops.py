@@ -26,7 +26,7 @@ def binary(f):
 
 
 def no_gradient(f):
-    """Of two arrays, or of as many as f takes."""
+    """Of two arrays, of which f may use one."""
     return lambda n: ([uniform(n).detach(), uniform(n).detach()], f)
 
 
