@@ -35,8 +35,7 @@ void ForEachTile(int64_t columns, const Fn& fn) {
 // work for 16 cores.
 inline int64_t StripOf(int64_t slices, int64_t inner) {
   const int64_t strips = CeilDiv(16, std::max<int64_t>(1, slices));
-  return std::clamp<int64_t>(CeilDiv(CeilDiv(inner, strips), 64) * 64, 64,
-                             kStripColumns);
+  return std::clamp<int64_t>(inner / strips / 64 * 64, 64, kStripColumns);
 }
 
 // fn(o, column, width) for the strips of [outer, n, inner].
