@@ -79,18 +79,12 @@ void Block(int64_t rows, int64_t n, bool streamed, Y* y, F f,
   }
 }
 
-// Whether a result of n elements is streamed.
-template <class Y>
-bool IsStreamed(int64_t n, const Y*) {
-  return n * static_cast<int64_t>(sizeof(Y)) >= kStreamedBytes;
-}
-
 // y = f(a, b)
 template <class T, class Y, class F>
 void Broadcast(Dims out, const T* a, Dims a_dims, const T* b, Dims b_dims, Y* y,
                F f) {
   const auto loop = BroadcastLoop<2>(out, {a_dims, b_dims});
-  const bool streamed = IsStreamed(loop.size(), y);
+  const bool streamed = IsStreamed<Y>(loop.size());
   ParallelFor(
       loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
         loop.ForEachBlock(
@@ -113,7 +107,7 @@ template <class A, class B, class C, class Y, class F>
 void Broadcast(Dims out, const A* a, Dims a_dims, const B* b, Dims b_dims,
                const C* c, Dims c_dims, Y* y, F f) {
   const auto loop = BroadcastLoop<3>(out, {a_dims, b_dims, c_dims});
-  const bool streamed = IsStreamed(loop.size(), y);
+  const bool streamed = IsStreamed<Y>(loop.size());
   ParallelFor(
       loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
         loop.ForEachBlock(
@@ -231,7 +225,7 @@ void Where(Dims out, const bool* c, Dims c_dims, const T* a, Dims a_dims,
 template <class T>
 void WhereGrad(int64_t n, const bool* c, const T* dy, T* da, bool add_to_da,
                T* db, bool add_to_db) {
-  const bool streamed = IsStreamed(n, dy);
+  const bool streamed = IsStreamed<T>(n);
   const uint8_t* const bytes = AsBytes(c);
   ParallelFor(n, GrainOf(n, 1), [=](int64_t begin, int64_t end) {
     // A piece is read twice, but from the cache.

@@ -51,10 +51,10 @@ constexpr int64_t kTile = 32;
 
 // Whether rows of n elements, of n_all in y, can be streamed in vectors.
 template <class T>
-bool IsStreamed(int64_t n_all, int64_t n, const T* y) {
+bool RowsAreStreamed(int64_t n_all, int64_t n, const T* y) {
   constexpr int64_t kSize = sizeof(T);
   return gemm::kVectorBytes == kLineBytes && kSize >= 4 &&
-         n_all * kSize >= kStreamedBytes && n * kSize % kLineBytes == 0 &&
+         IsStreamed<T>(n_all) && n * kSize % kLineBytes == 0 &&
          reinterpret_cast<uintptr_t>(y) % kLineBytes == 0;
 }
 
@@ -104,8 +104,7 @@ void CopyTransposed(int64_t rows, int64_t n, const T* x, int64_t x_stride, T* y,
 // y = x in the loop's order, which y need not be stored in.
 template <class T>
 void CopyLoop(const StridedLoop<2>& loop, const T* x, T* y) {
-  constexpr int64_t kSize = sizeof(T);
-  const bool streamed = loop.size() * kSize >= kStreamedBytes;
+  const bool streamed = IsStreamed<T>(loop.size());
   ParallelFor(
       loop.size(), GrainOf(loop.size(), 1), [&](int64_t begin, int64_t end) {
         loop.ForEachBlock(
@@ -187,7 +186,7 @@ void Permute(Dims dims, absl::Span<const int> perm, const T* x, T* y) {
   // What is turned at once: runs of x and y that are long enough to be fetched
   // ahead, and to find their pages again.
   constexpr int64_t kRows = 64, kColumns = 256;
-  const bool streamed = IsStreamed(NumElements(dims), dims[i], y);
+  const bool streamed = RowsAreStreamed(NumElements(dims), dims[i], y);
   const int64_t i_tiles = CeilDiv(dims[i], kRows);
   const int64_t j_tiles = CeilDiv(dims[j], kColumns);
   const int64_t work = std::min(dims[i], kRows) * std::min(dims[j], kColumns);

@@ -100,7 +100,7 @@ void Gather(int64_t n, const Value& value, T* y) {
 }
 
 // Columns side by side whose elements a cache holds.
-int64_t StripOf(const AxisSizes& s) {
+int64_t ColumnsOf(const AxisSizes& s) {
   constexpr int64_t kHeld = 1 << 17, kLine = 16, kMost = 64;
   return std::min(s.inner, std::clamp(kHeld / s.n, kLine, kMost));
 }
@@ -109,7 +109,7 @@ int64_t StripOf(const AxisSizes& s) {
 // in place it would lie in as many pages as there are rows.
 template <class T, class I>
 void TakeColumns(const AxisSizes& s, const I* ids, const T* x, T* y) {
-  const int64_t columns = StripOf(s), blocks = CeilDiv(s.inner, columns);
+  const int64_t columns = ColumnsOf(s), blocks = CeilDiv(s.inner, columns);
   const int64_t some = std::max<int64_t>(s.n, 1024);  // rows of y
   const int64_t parts = CeilDiv(s.m, some), tasks = s.outer * blocks * parts;
   const int64_t work = (s.n + std::min(some, s.m)) * columns;

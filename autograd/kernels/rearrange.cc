@@ -54,7 +54,7 @@ void Pad(Dims dims, Dims before, Dims after, T value, const T* x, T* y) {
   }
   if (n == 0) return;
   const int64_t lo = row.lo * inner, hi = row.hi * inner;
-  const bool streamed = n * static_cast<int64_t>(sizeof(T)) >= kStreamedBytes;
+  const bool streamed = IsStreamed<T>(n);
 
   ParallelFor(n, GrainOf(n, 1), [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end;) {

@@ -101,8 +101,8 @@ void ForEachGroup(int64_t begin, int64_t end, int64_t width, int64_t bytes,
 // until one is left, for a vector's lanes of vectors. Interleaving the halves
 // of two vectors folds both at once.
 template <class T, class Fold>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline gemm::Vector<T> FoldRows(gemm::Vector<T>* v,
-                                                             const Fold& fold) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline gemm::Vector<T> FoldLanes(
+    gemm::Vector<T>* v, const Fold& fold) {
   constexpr auto kIndex = std::make_integer_sequence<int, gemm::kWidth<T>>();
 #pragma GCC unroll 16
   for (int n = gemm::kWidth<T> / 2; n > 0; n /= 2) {
@@ -157,7 +157,7 @@ std::array<gemm::Vector<T>, kSums> RowSums(int rows, int64_t width, Add add) {
   }
   std::array<Vector, kSums> result;
   for (int i = 0; i < kSums; ++i) {
-    result[i] = FoldRows<T>(sums[i], [](Vector a, Vector b) { return a + b; });
+    result[i] = FoldLanes<T>(sums[i], [](Vector a, Vector b) { return a + b; });
   }
   return result;
 }

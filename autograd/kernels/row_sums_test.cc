@@ -80,7 +80,7 @@ TEST(RowSumsTest, NanStaysInItsRow) {
   }
 }
 
-TEST(FoldRowsTest, LaneIsTheFoldOfItsRowByHalves) {
+TEST(FoldLanesTest, LaneIsTheFoldOfItsRowByHalves) {
   constexpr int kWidth = gemm::kWidth<double>;
   gemm::Vector<double> v[kWidth];
   double expected[kWidth];
@@ -94,7 +94,7 @@ TEST(FoldRowsTest, LaneIsTheFoldOfItsRowByHalves) {
     expected[r] = row[0];
   }
   const auto fold = [](auto a, auto b) { return a - 3 * b; };
-  const gemm::Vector<double> folded = FoldRows<double>(v, fold);
+  const gemm::Vector<double> folded = FoldLanes<double>(v, fold);
   for (int r = 0; r < kWidth; ++r) EXPECT_EQ(folded[r], expected[r]) << r;
 }
 

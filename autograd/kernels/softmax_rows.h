@@ -47,7 +47,7 @@ void RowMaxima(int rows, int64_t width, const T* x, T* max) {
     });
     lanes[r] = larger(larger(best[0], best[1]), larger(best[2], best[3]));
   }
-  gemm::Store(max, FoldRows<T>(lanes, larger));
+  gemm::Store(max, FoldLanes<T>(lanes, larger));
 }
 
 // exp of every lane; none is above 0.

@@ -15,8 +15,11 @@
 
 namespace wengert::kernels {
 
-// Results of so many bytes and more are streamed.
-inline constexpr int64_t kStreamedBytes = int64_t{1} << 25;
+// Whether a result of n numbers is streamed: from 32 MiB on.
+template <class T>
+bool IsStreamed(int64_t n) {
+  return n * int64_t{sizeof(T)} >= int64_t{1} << 25;
+}
 
 inline constexpr int64_t kLineBytes = 64;
 // Rows apart have a part of a line at each end: shorter ones are copied.
